@@ -1,0 +1,1 @@
+"""Kera HW: programs that are graphs, with the same bits on every target."""

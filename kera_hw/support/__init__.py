@@ -1,0 +1,26 @@
+"""Foundations every other layer stands on: sources, spans, diagnostics, hashing, graph order."""
+from kera_hw.support.codes import CODES, CodeInfo
+from kera_hw.support.diagnostic import Diagnostic, Diagnostics, Fix, KeraError, Label, Severity
+from kera_hw.support.hashing import Encoder, content_hash
+from kera_hw.support.render import render_diagnostic, render_diagnostics
+from kera_hw.support.source import SourceFile, Span
+from kera_hw.support.toposort import CycleError, toposort
+
+__all__ = [
+    "CODES",
+    "CodeInfo",
+    "CycleError",
+    "Diagnostic",
+    "Diagnostics",
+    "Encoder",
+    "Fix",
+    "KeraError",
+    "Label",
+    "Severity",
+    "SourceFile",
+    "Span",
+    "content_hash",
+    "render_diagnostic",
+    "render_diagnostics",
+    "toposort",
+]

@@ -1,0 +1,64 @@
+"""Diagnostics as text: source lines with carets, optional ANSI colour."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from kera_hw.support.diagnostic import Diagnostic, Label, Severity
+from kera_hw.support.source import SourceFile, Span
+
+_COLOURS = {Severity.ERROR: "31;1", Severity.WARNING: "33;1", Severity.NOTE: "36;1"}
+
+
+def render_diagnostics(diagnostics: Iterable[Diagnostic], colour: bool = False) -> str:
+    """All diagnostics, a blank line between."""
+    return "\n\n".join(render_diagnostic(item, colour) for item in diagnostics)
+
+
+def render_diagnostic(diagnostic: Diagnostic, colour: bool = False) -> str:
+    """One diagnostic: header, source excerpt with carets, labels, notes, fix. No trailing newline."""
+
+    def paint(text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if colour else text
+
+    accent = _COLOURS[diagnostic.severity]
+    head = paint(f"{diagnostic.severity.value}[{diagnostic.code}]", accent)
+    lines = [f"{head}: {paint(diagnostic.message, '1')}"]
+    if diagnostic.file is not None and diagnostic.span is not None:
+        lines += _excerpt(diagnostic.file, diagnostic.span, "^", "", accent, paint)
+    for label in diagnostic.labels:
+        lines += _label_lines(diagnostic, label, paint)
+    lines += [f"  = note: {note}" for note in diagnostic.notes]
+    if diagnostic.fix is not None:
+        text = diagnostic.fix.message
+        if diagnostic.fix.replacement is not None and diagnostic.fix.replacement not in text:
+            text += f": `{diagnostic.fix.replacement}`"
+        lines.append(f"  = {paint('help', '32;1')}: {text}")
+    return "\n".join(lines)
+
+
+def _label_lines(diagnostic: Diagnostic, label: Label, paint: _Paint) -> list[str]:
+    file = label.file or diagnostic.file
+    if file is None:
+        return [f"  = note: {label.message}"]
+    return _excerpt(file, label.span, "-", label.message, "34;1", paint)
+
+
+class _Paint(Protocol):
+    def __call__(self, text: str, code: str) -> str: ...
+
+
+def _excerpt(file: SourceFile, span: Span, mark: str, message: str, code: str, paint: _Paint) -> list[str]:
+    line, column = file.line_column(span.start)
+    end_line, end_column = file.line_column(span.end)
+    text = file.line_text(line).replace("\t", " ")
+    width = (end_column if end_line == line else len(text) + 1) - column
+    gutter = " " * len(str(line))
+    marks = paint(mark * max(1, min(width, max(1, len(text) + 1 - column))), code)
+    tail = f" {message}" if message else ""
+    return [
+        f"{gutter}--> {file.path}:{line}:{column}",
+        f"{gutter} |",
+        f"{line} | {text}",
+        f"{gutter} | {' ' * (column - 1)}{marks}{tail}",
+    ]
