@@ -1,0 +1,47 @@
+# make demo   from source to bitstream and report, on a sound clip and a picture
+# make test   lint, types, layering, house rules and every test that ends within minutes
+# The environment lives in .venv and is built from requirements.lock by the first target that needs it.
+SHELL := /bin/sh
+PY := .venv/bin/python
+JOBS ?= 2
+# Hard ceilings in seconds: a run that hangs is killed with everything it started.
+TEST_LIMIT ?= 1440
+LONG_LIMIT ?= 14400
+.DEFAULT_GOAL := help
+
+.PHONY: help demo test check-long bench lint clean distclean relock
+
+help:
+	@sed -n 's/^# make /make /p' Makefile
+	@echo 'also: check-long, bench, lint, clean, distclean, relock'
+
+.venv/ready: requirements.lock pyproject.toml tools/bootstrap.sh
+	@sh tools/bootstrap.sh
+
+demo: .venv/ready
+	$(PY) examples/demo.py
+
+lint: .venv/ready
+	.venv/bin/ruff check .
+	.venv/bin/lint-imports --no-logo
+	.venv/bin/pyright --warnings
+
+test: lint
+	timeout --kill-after=20 $(TEST_LIMIT) $(PY) -m pytest -q -n $(JOBS) tests
+
+# Exhaustive and long random checks; hours, not minutes.
+check-long: .venv/ready
+	timeout --kill-after=20 $(LONG_LIMIT) $(PY) -m pytest -q -n $(JOBS) -m long --timeout 7200 tests
+
+bench: .venv/ready
+	$(PY) -m bench
+
+relock: .venv/ready
+	sh tools/relock.sh
+
+clean:
+	rm -rf build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf .venv *.egg-info

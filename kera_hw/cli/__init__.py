@@ -1,0 +1,1 @@
+"""The kera command: parse the request, call the driver, print the result."""

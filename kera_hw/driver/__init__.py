@@ -1,0 +1,1 @@
+"""Sessions that run the stages in order and keep what they produced."""

@@ -1,0 +1,1 @@
+"""Lexer and event parser; parsing never fails and never hangs."""

@@ -1,0 +1,1 @@
+"""Names, types, index proofs and lowering to the graph."""

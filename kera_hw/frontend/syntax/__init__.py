@@ -1,0 +1,1 @@
+"""Token and node kinds, the lossless tree, typed views over it."""

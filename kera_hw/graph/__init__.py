@@ -1,0 +1,1 @@
+"""Content-addressed graphs: nodes, regions, builder, printer, .keg files, verifier, analyses."""

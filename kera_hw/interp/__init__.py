@@ -1,0 +1,1 @@
+"""The reference evaluator: nothing but each op's own evaluate, applied in order."""

@@ -1,0 +1,1 @@
+"""Exact arithmetic, scalar and array: the meaning of every number format."""

@@ -1,0 +1,1 @@
+"""The op registry: every operation stated once, everything else derived from its row."""

@@ -1,0 +1,1 @@
+"""Plans written down as hardware: Amaranth, Verilog, simulation, synthesis."""

@@ -1,0 +1,1 @@
+"""Typed wrappers around the external tools: Yosys, nextpnr, Verilator, packers."""

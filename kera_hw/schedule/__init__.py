@@ -1,0 +1,1 @@
+"""Plans: which cycle and which resource every node gets, and the models behind that choice."""
