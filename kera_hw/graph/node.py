@@ -1,0 +1,211 @@
+"""Nodes, references to their outputs, regions, and the graph of exports.
+
+Nodes live in a hash-consed ``Store``: within one store two equal nodes are the same object, so identity
+comparison is equality and common subexpressions cannot exist. Content hashes are computed on demand.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kera_hw.ops.spec import AttrValue, encode_attr
+from kera_hw.support import Encoder, Span, content_hash, toposort
+from kera_hw.types import Type
+
+SCHEMA_VERSION = 1
+
+
+class Node:
+    """One operation: opcode, output types, input references, attributes in canonical key order."""
+
+    __slots__ = ("_digest", "attrs", "inputs", "opcode", "types")
+
+    def __init__(
+        self,
+        opcode: str,
+        types: tuple[Type, ...],
+        inputs: tuple[Ref, ...],
+        attrs: tuple[tuple[str, AttrValue], ...],
+    ) -> None:
+        self.opcode = opcode
+        self.types = types
+        self.inputs = inputs
+        self.attrs = attrs
+        self._digest: bytes | None = None
+
+    @property
+    def hash(self) -> bytes:
+        """32-byte content hash over schema version, opcode, types, input hashes and attributes."""
+        if self._digest is None:
+            for node in toposort([self], lambda n: () if n._digest else (ref.node for ref in n.inputs)):
+                if node._digest is None:
+                    node._digest = node._compute_hash()
+        assert self._digest is not None
+        return self._digest
+
+    def _compute_hash(self) -> bytes:
+        out = Encoder().uint(SCHEMA_VERSION).text(self.opcode).uint(len(self.types))
+        for kind in self.types:
+            out.raw(kind.hash)
+        out.uint(len(self.inputs))
+        for ref in self.inputs:
+            assert ref.node._digest is not None
+            out.raw(ref.node._digest).uint(ref.index)
+        out.uint(len(self.attrs))
+        for key, value in self.attrs:
+            out.text(key)
+            encode_attr(out, value)
+        return content_hash("node", out.finish())
+
+    def attr(self, name: str) -> AttrValue:
+        """The value of an attribute the operation is known to have; KeyError otherwise."""
+        for key, value in self.attrs:
+            if key == name:
+                return value
+        raise KeyError(name)
+
+    def out(self, index: int = 0) -> Ref:
+        return Ref(self, index)
+
+    def __repr__(self) -> str:
+        return f"<{self.opcode} {', '.join(map(str, self.types))}>"
+
+
+class Ref(NamedTuple):
+    """One output of one node."""
+
+    node: Node
+    index: int
+
+    @property
+    def type(self) -> Type:
+        return self.node.types[self.index]
+
+
+class Region:
+    """A closed body: parameter types and result references. All it uses comes through ``core.param``.
+
+    Its nodes are those reachable from the results; an unreachable node is no part of it.
+    """
+
+    __slots__ = ("_digest", "params", "results")
+
+    def __init__(self, params: tuple[Type, ...], results: tuple[Ref, ...]) -> None:
+        self.params = params
+        self.results = results
+        self._digest: bytes | None = None
+
+    @property
+    def result_types(self) -> tuple[Type, ...]:
+        return tuple(ref.type for ref in self.results)
+
+    @property
+    def hash(self) -> bytes:
+        if self._digest is None:
+            out = Encoder().uint(SCHEMA_VERSION).uint(len(self.params))
+            for kind in self.params:
+                out.raw(kind.hash)
+            out.uint(len(self.results))
+            for ref in self.results:
+                out.raw(ref.node.hash).uint(ref.index)
+            self._digest = content_hash("region", out.finish())
+        return self._digest
+
+    def nodes(self) -> list[Node]:
+        """The region's nodes in topological order (inputs first), deterministic."""
+        return toposort([ref.node for ref in self.results], lambda n: (ref.node for ref in n.inputs))
+
+    def __repr__(self) -> str:
+        return f"<region {len(self.params)} -> {len(self.results)}>"
+
+
+def regions_of(node: Node) -> list[Region]:
+    """Regions a node holds in its attributes, in attribute order."""
+    found: list[Region] = []
+
+    def visit(value: object) -> None:
+        if isinstance(value, Region):
+            found.append(value)
+        elif isinstance(value, tuple):
+            for item in value:  # pyright: ignore[reportUnknownVariableType]
+                visit(item)  # pyright: ignore[reportUnknownArgumentType]
+
+    for _, value in node.attrs:
+        visit(value)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a node came from in source: for names, `src` attributes and reports. Not part of identity."""
+
+    path: str
+    span: Span
+    line: int
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StateVar:
+    """One leaf of a stream's state: its initial value is a ``core.constant`` node."""
+
+    name: str
+    initial: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A ``pub`` item.
+
+    ``region`` takes the leaves of the parameters in order, then (for a stream) the state leaves; it gives
+    the leaves of the result, then the next state leaves.
+    """
+
+    name: str
+    kind: str  # "fn" or "stream"
+    params: tuple[tuple[str, Type], ...]
+    result: Type
+    region: Region
+    state: tuple[StateVar, ...] = ()
+    effects: tuple[str, ...] = ()
+
+    def encode(self, out: Encoder) -> None:
+        """Identity: kind, names of parameters and fields (through types), region, initial state."""
+        out.text(self.name).text(self.kind).uint(len(self.params))
+        for name, kind in self.params:
+            out.text(name).raw(kind.hash)
+        out.raw(self.result.hash).raw(self.region.hash).uint(len(self.state))
+        for var in self.state:
+            out.raw(var.initial.node.hash).uint(var.initial.index)
+        out.uint(len(self.effects))
+        for effect in self.effects:
+            out.text(effect)
+
+
+class Graph:
+    """The exports of a program, sorted bytewise by name, with debug origins beside them."""
+
+    __slots__ = ("_digest", "exports", "origins")
+
+    def __init__(self, exports: Iterable[Export], origins: dict[Node, Origin] | None = None) -> None:
+        self.exports = tuple(sorted(exports, key=lambda e: e.name.encode()))
+        self.origins: dict[Node, Origin] = origins if origins is not None else {}
+        self._digest: bytes | None = None
+
+    @property
+    def hash(self) -> bytes:
+        if self._digest is None:
+            out = Encoder().uint(SCHEMA_VERSION).uint(len(self.exports))
+            for export in self.exports:
+                export.encode(out)
+            self._digest = content_hash("graph", out.finish())
+        return self._digest
+
+    @property
+    def fingerprint(self) -> str:
+        """``keg:sha3-256:<64 hex digits>``."""
+        return "keg:sha3-256:" + self.hash.hex()
+
+    def export(self, name: str) -> Export | None:
+        return next((item for item in self.exports if item.name == name), None)

@@ -1,0 +1,71 @@
+"""The hash-consed node store: inserting an existing node returns it."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from kera_hw.graph.node import Node, Origin, Ref, Region
+from kera_hw.ops.registry import OPS
+from kera_hw.ops.spec import Array, AttrValue
+from kera_hw.types import Type, numpy_dtype, shape_of
+
+
+class Store:
+    """Creates nodes and regions; types come from the registry's typing rules, never from the caller.
+
+    ``origin`` is recorded for nodes created while it is set; the first origin of a shared node stays.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[tuple[object, ...], Node] = {}
+        self._regions: dict[tuple[object, ...], Region] = {}
+        self.origins: dict[Node, Origin] = {}
+        self.origin: Origin | None = None
+
+    def node(
+        self, opcode: str, inputs: Sequence[Ref] = (), attrs: Mapping[str, AttrValue] | None = None
+    ) -> Node:
+        """The node of this operation; raises TypeRuleError when the operands do not fit."""
+        spec = OPS[opcode]
+        given = attrs or {}
+        assert given.keys() == set(spec.attrs), f"{opcode} takes {spec.attrs}, got {sorted(given)}"
+        canonical = tuple((key, given[key]) for key in spec.attrs)
+        operands = tuple(inputs)
+        key = (opcode, operands, _attr_key(canonical))
+        found = self._nodes.get(key)
+        if found is None:
+            types = spec.infer(tuple(ref.type for ref in operands), given)
+            found = Node(opcode, types, operands, canonical)
+            self._nodes[key] = found
+            if self.origin is not None:
+                self.origins[found] = self.origin
+        return found
+
+    def op(self, opcode: str, *inputs: Ref, **attrs: AttrValue) -> Ref:
+        """The first output of ``node``: what single-result operations want."""
+        return Ref(self.node(opcode, inputs, attrs), 0)
+
+    def param(self, index: int, kind: Type) -> Ref:
+        return self.op("core.param", index=index, type=kind)
+
+    def constant(self, kind: Type, value: int | float | bool | Array) -> Ref:
+        """A scalar or tensor constant; ``value`` is in the type's array form (raw integer for fix)."""
+        array = np.asarray(value).astype(numpy_dtype(kind), copy=False)
+        array = np.broadcast_to(array, shape_of(kind))
+        data = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes()
+        return self.op("core.constant", type=kind, value=data)
+
+    def region(self, params: Sequence[Type], results: Sequence[Ref]) -> Region:
+        key = (tuple(params), tuple(results))
+        return self._regions.setdefault(key, Region(tuple(params), tuple(results)))
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+
+def _attr_key(value: object) -> object:
+    """Hash-consing key: Python's True == 1 must not merge a bool attribute with an integer one."""
+    if isinstance(value, tuple):
+        return tuple(_attr_key(item) for item in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return (value.__class__, value)

@@ -1,0 +1,120 @@
+"""What an operation is: one row that states it once, for every reader.
+
+The type checker, verifier, constant folder, interpreter, fuzzer, delay model, docs and the conformance
+suite read ``OpSpec``; nothing restates it. Values are NumPy arrays with a leading batch axis: a scalar is
+``(B,)``, a tensor ``(B, *shape)``, in the dtypes of ``kera_hw.types.numpy_dtype``, always in canonical
+form (an i13 in an int16 is sign-extended, a u5 in a uint8 has its upper bits clear).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+
+from kera_hw.support import Encoder
+from kera_hw.types import Type
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class RegionLike(Protocol):
+    """What an attribute may hold for a callee: ``kera_hw.graph.Region`` (ops sits below graph)."""
+
+    @property
+    def hash(self) -> bytes: ...
+    @property
+    def params(self) -> tuple[Type, ...]: ...
+    @property
+    def result_types(self) -> tuple[Type, ...]: ...
+
+
+# `bool` before `int`: both encode, with different tags.
+AttrValue = bool | int | str | bytes | Type | RegionLike | tuple["AttrValue", ...]
+Attrs = Mapping[str, Any]
+
+
+class TypeRuleError(Exception):
+    """Operands or attributes an operation does not take; the message is a whole sentence."""
+
+
+class Trait(Enum):
+    """Facts about an operation that passes may use; each is proved by a test."""
+
+    ELEMENTWISE = "elementwise"  # applies per element; operands are scalars or tensors of one shape
+    COMMUTATIVE = "commutative"
+    ASSOCIATIVE = "associative"
+    IDEMPOTENT = "idempotent"  # f(x, x) = x
+    INVOLUTION = "involution"  # f(f(x)) = x
+    STRUCTURAL = "structural"  # moves data, computes nothing: free in hardware
+    CONTROL = "control"  # holds regions
+    SOURCE = "source"  # param, constant
+
+
+class EvalContext(Protocol):
+    """What an ``evaluate`` may ask of its evaluator."""
+
+    @property
+    def batch(self) -> int: ...
+
+    def run(self, region: RegionLike, args: Sequence[Array], batch: int | None = None) -> list[Array]:
+        """Evaluate a region on batch-first arguments (``batch`` when it differs from the current one)."""
+        ...
+
+
+InferRule = Callable[[tuple[Type, ...], Attrs], tuple[Type, ...]]
+EvaluateRule = Callable[["EvalCall"], Sequence[Array]]
+IdentityRule = Callable[[Type], int]
+
+
+@dataclass(frozen=True, slots=True)
+class EvalCall:
+    """One evaluation: operand values with their types, the result types and the attributes."""
+
+    context: EvalContext
+    args: tuple[Array, ...]
+    arg_types: tuple[Type, ...]
+    types: tuple[Type, ...]
+    attrs: Attrs
+
+
+@dataclass(frozen=True, slots=True)
+class OpSpec:
+    """One operation.
+
+    ``infer`` gives the result types or raises TypeRuleError; ``evaluate`` is the reference meaning;
+    ``attrs`` names the attributes in canonical (bytewise) order; ``expansion`` names the documented
+    expansion of a composite; ``effect`` the token kind it orders on.
+    """
+
+    name: str
+    doc: str
+    infer: InferRule
+    evaluate: EvaluateRule
+    traits: frozenset[Trait] = field(default_factory=frozenset[Trait])
+    attrs: tuple[str, ...] = ()
+    effect: str | None = None
+    expansion: str | None = None
+    since: int = 1
+
+
+def encode_attr(out: Encoder, value: AttrValue) -> None:
+    """Canonical encoding of an attribute: a tag, then the value. Integers are zigzag LEB128."""
+    if isinstance(value, bool):
+        out.raw(b"T" if value else b"F")
+    elif isinstance(value, int):
+        out.raw(b"i").uint(value * 2 if value >= 0 else -value * 2 - 1)
+    elif isinstance(value, str):
+        out.raw(b"s").text(value)
+    elif isinstance(value, bytes):
+        out.raw(b"y").bytes(value)
+    elif isinstance(value, tuple):
+        out.raw(b"(").uint(len(value))
+        for item in value:
+            encode_attr(out, item)
+    elif isinstance(value, Type):
+        out.raw(b"t").raw(value.hash)
+    else:
+        out.raw(b"r").raw(value.hash)

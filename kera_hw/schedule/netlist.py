@@ -1,0 +1,199 @@
+"""The cell netlist: what hardware lowering gives, the scheduler places in cycles, and the emitter writes down.
+
+Values are bit vectors. A cell has one output vector; inputs are ``Bits``: runs of bits of other cells and
+constants, least significant first, so slices, concatenations, shifts by constants and extensions cost
+nothing and need no cells. A cell is the unit of scheduling: its inputs must all be present in its stage.
+Everything here is immutable and target-independent data; meanings are given by ``simulate_cell``'s rules:
+
+* ``Lut``  out[i] = expr over one bit of each operand (width-1 operands broadcast); at most 4 operands on
+  4-input devices: one LUT level, ``width`` LUTs.
+* ``Add``  out = a + f(b, c, d) + carry_in (mod 2^width), with carry-out as bit ``width`` when asked. f is a bitwise
+  expression over operands b, c, d (width-1 operands broadcast) absorbed in the carry cell.
+* ``Mul``  out = a * b modulo 2^width (operands sign- or zero-extended as said), on DSP tiles with ``latency_cycles``
+  internal register ranks (0: combinational).
+* ``Mux``  out = choices[select] (a select past the end takes the last choice): 2^k:1 multiplexer trees.
+* ``Rom``  out = contents[address] (0 past the end).
+* ``StateOut``  the present value of a state register.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kera_hw.graph.node import Origin
+
+# A bitwise expression over operand positions, as nested tuples:
+# ("in", k) | ("not", e) | ("and", e, e, ...) | ("or", e, ...) | ("xor", e, ...) | ("mux", cond, then, else) | ("const", 0 or 1)
+BitExpr = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """``width`` bits of cell ``cell`` from bit ``low``; for ``cell is None`` the constant ``low`` (an integer value)."""
+
+    cell: int | None
+    low: int
+    width: int
+
+
+Bits = tuple[Segment, ...]
+
+
+def const_bits(value: int, width: int) -> Bits:
+    """A constant vector."""
+    return (Segment(None, value & ((1 << width) - 1), width),) if width else ()
+
+
+def cell_bits(cell: int, width: int, low: int = 0) -> Bits:
+    return (Segment(cell, low, width),) if width else ()
+
+
+def bits_width(bits: Bits) -> int:
+    return sum(segment.width for segment in bits)
+
+
+def concat(parts: Iterable[Bits]) -> Bits:
+    """Least significant first; neighbouring runs are merged."""
+    out: list[Segment] = []
+    for segment in (s for bits in parts for s in bits):
+        if segment.width == 0:
+            continue
+        if out:
+            last = out[-1]
+            if last.cell is None and segment.cell is None:
+                out[-1] = Segment(None, last.low | segment.low << last.width, last.width + segment.width)
+                continue
+            if last.cell is not None and last.cell == segment.cell and last.low + last.width == segment.low:
+                out[-1] = Segment(last.cell, last.low, last.width + segment.width)
+                continue
+        out.append(segment)
+    return tuple(out)
+
+
+def slice_bits(bits: Bits, low: int, width: int) -> Bits:
+    """Bits [low, low + width) of a vector."""
+    parts: list[Bits] = []
+    position = 0
+    for segment in bits:
+        first, last = max(low, position), min(low + width, position + segment.width)
+        if first < last:
+            skip, count = first - position, last - first
+            if segment.cell is None:
+                parts.append(const_bits(segment.low >> skip, count))
+            else:
+                parts.append(cell_bits(segment.cell, count, segment.low + skip))
+        position += segment.width
+    return concat(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """Base of all cells. ``width`` is the output's width in bits; ``origin`` the source place, ``name`` a readable stem."""
+
+    width: int
+    origin: Origin | None = None
+    name: str | None = None
+
+    def operands(self) -> tuple[Bits, ...]:
+        """All input vectors, in a fixed order."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input(Cell):
+    """A leaf of the parameters: ``bus`` names the port, bits [low, low + width) of it."""
+
+    bus: str
+    low: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lut(Cell):
+    inputs: tuple[Bits, ...]
+    expr: BitExpr
+
+    def operands(self) -> tuple[Bits, ...]:
+        return self.inputs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Add(Cell):
+    """``width`` counts the sum bits and, with ``carry_out``, one more for the carry."""
+
+    a: Bits
+    inputs: tuple[Bits, ...]  # b[, c[, d]]
+    expr: BitExpr = ("in", 0)
+    carry_in: Bits = ()  # empty: 0; constant or one bit
+    carry_out: bool = False
+
+    def operands(self) -> tuple[Bits, ...]:
+        return (self.a, *self.inputs, self.carry_in)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mul(Cell):
+    a: Bits
+    b: Bits
+    a_signed: bool
+    b_signed: bool
+    latency_cycles: int = 0
+
+    def operands(self) -> tuple[Bits, ...]:
+        return (self.a, self.b)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mux(Cell):
+    select: Bits
+    choices: tuple[Bits, ...]
+
+    def operands(self) -> tuple[Bits, ...]:
+        return (self.select, *self.choices)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rom(Cell):
+    address: Bits
+    contents: tuple[int, ...]
+
+    def operands(self) -> tuple[Bits, ...]:
+        return (self.address,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateOut(Cell):
+    """Present value of state register ``state`` (index into ``Netlist.states``)."""
+
+    state: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateReg:
+    """A state register: initial value, the cell that reads it, the vector it takes for the next item."""
+
+    name: str
+    width: int
+    initial: int
+    out: int
+    next: Bits
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output bus in packing order (`out_data`, or `out_0`, ...)."""
+
+    bus: str
+    bits: Bits
+
+
+@dataclass(frozen=True, slots=True)
+class Netlist:
+    """Cells in topological order (state reads are sources). ``cells[i]`` has id i."""
+
+    name: str
+    inputs: tuple[tuple[str, int], ...]  # bus name, width in bits
+    cells: tuple[Cell, ...]
+    outputs: tuple[Output, ...]
+    states: tuple[StateReg, ...] = ()
+    device: str = "generic"
+    notes: tuple[str, ...] = field(default=())

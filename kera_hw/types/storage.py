@@ -1,0 +1,33 @@
+"""How scalars travel in NumPy arrays.
+
+Integers use the smallest dtype that holds them, fixed point its raw integer, bool ``bool_``; f16/f32/f64
+the NumPy floats and bf16 ``ml_dtypes.bfloat16``.
+"""
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+from kera_hw.types.dtypes import BoolType, FixType, FloatType, IntType, TensorType, Type
+
+_FLOATS: dict[str, np.dtype[np.generic]] = {
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+}
+
+
+def numpy_dtype(kind: Type) -> np.dtype[np.generic]:
+    """The storage dtype of a scalar type, or of a tensor's elements."""
+    if isinstance(kind, TensorType):
+        return numpy_dtype(kind.element)
+    if isinstance(kind, BoolType):
+        return np.dtype(np.bool_)
+    if isinstance(kind, FixType):
+        return numpy_dtype(kind.raw)
+    if isinstance(kind, FloatType):
+        return _FLOATS[kind.name]
+    assert isinstance(kind, IntType), f"{kind} has no array form"
+    size_bytes = next(size for size in (1, 2, 4, 8) if kind.width_bits <= 8 * size)
+    return np.dtype(f"{'i' if kind.signed else 'u'}{size_bytes}")
