@@ -4,4 +4,12 @@ from __future__ import annotations
 from kera_hw.support.codes.info import Table
 
 TABLE: Table = (
+    ("K0950", "tool missing",
+     "An external tool that the request needs is not installed. `kera doctor` says which tools are "
+     "missing and how to get each of them."),
+    ("K0951", "tool failed",
+     "An external tool refused its input or broke off. Its own last lines are quoted; the full log stays "
+     "in the build directory."),
+    ("K0952", "tool timed out",
+     "An external tool did not end within the time it was given and was stopped."),
 )
