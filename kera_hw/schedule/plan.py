@@ -1,0 +1,129 @@
+"""The plan: in which stage every cell works, how long every bit is kept, and what that should cost.
+
+A pipeline of ``latency_cycles`` = N stages, numbered 0 to N - 1. The module's inputs are present at the start of
+stage 0. A cell placed in stage s computes its output within stage s (``available[cell] == s``), except ``Mul``
+with L internal register ranks, whose output appears at the start of stage s + L. A value needed in stage t
+passes through t - available registers, one at the end of each stage in between; outputs are needed in "stage
+N", that is, behind the register that ends stage N - 1. Constants need no registers. A state register is read in
+stage ``stage[state.out]`` and takes its next value at the end of stage ``state_write[i]``.
+
+Plans are immutable plain data: the emitter writes down what they say, the verifier checks them, JSON carries
+them. Nothing here decides anything.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Device resources of one design, in the device's own units, and the clock it reaches (MHz)."""
+
+    lut: int
+    ff: int
+    dsp: int
+    bram: int
+    fmax_mhz: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """A run of output bits with the same readers: ``width`` bits of ``cell`` from bit ``low``.
+
+    The value is present unregistered in stage ``available`` and is kept for ``ranks`` more: register number k
+    (1 to ``ranks``) shows it in stage available + k. ``ranks`` is 0 for bits used only where they arise.
+    """
+
+    cell: int
+    low: int
+    width: int
+    available: int
+    ranks: int
+
+    @property
+    def register_bits(self) -> int:
+        return self.width * self.ranks
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One cell on a timing path: what it adds (ps, routing of its output included) and when its output is there."""
+
+    cell: int
+    delay_ps: int
+    arrival_ps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """The loop through state that set the initiation interval: its cells in order and the stages it takes."""
+
+    cells: tuple[int, ...]
+    states: tuple[str, ...]
+    stages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A schedule of one netlist. Tuples ``stage``, ``available`` and ``arrival_ps`` are indexed by cell id.
+
+    ``arrival_ps``  when the cell's output reaches its readers, counted from the clock edge that starts its stage.
+    ``lifetimes``   every run of bits that somebody reads, constants excepted, in order of (cell, low).
+    ``register_bits``  pipeline and output registers together, state registers and handshake not counted.
+    ``critical_paths``  one path a stage, the longest; empty for a stage without logic.
+    """
+
+    device: str
+    interface: str
+    clock_ps: int
+    latency_cycles: int
+    initiation_interval: int
+    stage: tuple[int, ...]
+    available: tuple[int, ...]
+    arrival_ps: tuple[int, ...]
+    state_write: tuple[int, ...]
+    lifetimes: tuple[Lifetime, ...]
+    register_bits: int
+    critical_paths: tuple[tuple[PathStep, ...], ...]
+    estimate: Resources
+    recurrence: Recurrence | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def clock_mhz(self) -> float:
+        """The clock asked for."""
+        return 1e6 / self.clock_ps
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain JSON object that ``from_json`` reads back to an equal plan."""
+        return {"format": "kera-plan-1", **asdict(self)}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Plan:
+        """The plan that ``to_json`` wrote. Raises ValueError or KeyError when it is none."""
+        if data.get("format") != "kera-plan-1":
+            raise ValueError("not a plan")
+        loop = cast("Mapping[str, Any] | None", data["recurrence"])
+        return Plan(
+            device=data["device"],
+            interface=data["interface"],
+            clock_ps=data["clock_ps"],
+            latency_cycles=data["latency_cycles"],
+            initiation_interval=data["initiation_interval"],
+            stage=tuple(data["stage"]),
+            available=tuple(data["available"]),
+            arrival_ps=tuple(data["arrival_ps"]),
+            state_write=tuple(data["state_write"]),
+            lifetimes=tuple(Lifetime(**item) for item in data["lifetimes"]),
+            register_bits=data["register_bits"],
+            critical_paths=tuple(
+                tuple(PathStep(**step) for step in path) for path in data["critical_paths"]
+            ),
+            estimate=Resources(**data["estimate"]),
+            recurrence=None if loop is None else Recurrence(
+                tuple(loop["cells"]), tuple(loop["states"]), loop["stages"],
+            ),
+            notes=tuple(data["notes"]),
+        )
