@@ -1,1 +1,1 @@
-"""Content-addressed graphs: nodes, regions, builder, printer, .keg files, verifier, analyses."""
+"""Content-addressed graphs: nodes, regions, exports and their file format."""

@@ -1,0 +1,97 @@
+"""Graphs as text: one line a node, regions indented where they are held; stable across runs."""
+from __future__ import annotations
+
+import numpy as np
+
+from kera_hw.graph.node import Graph, Node, Origin, Region
+from kera_hw.types import Type, numpy_dtype, shape_of
+
+_MAX_ELEMENTS = 8
+
+
+def print_graph(graph: Graph) -> str:
+    """All exports: header, regions once each by short hash, origins as trailing comments."""
+    lines = [f"graph {graph.fingerprint}"]
+    printed: set[bytes] = set()
+    for export in graph.exports:
+        params = ", ".join(f"{name}: {kind}" for name, kind in export.params)
+        lines += ["", f"pub {export.kind} {export.name}({params}) -> {export.result}"]
+        for var in export.state:
+            lines.append(f"  state {var.name}: {var.initial.type} = {_constant(var.initial.node)}")
+        _region(export.region, "  ", lines, printed, graph.origins)
+    return "\n".join(lines) + "\n"
+
+
+def print_region(region: Region, origins: dict[Node, Origin] | None = None) -> str:
+    """One region and the regions it holds."""
+    lines: list[str] = []
+    _region(region, "", lines, set(), origins or {})
+    return "\n".join(lines) + "\n"
+
+
+def short_hash(digest: bytes) -> str:
+    """First eight hex digits, for people."""
+    return digest.hex()[:8]
+
+
+def _region(
+    region: Region, indent: str, lines: list[str], printed: set[bytes], origins: dict[Node, Origin]
+) -> None:
+    head = f"{indent}region @{short_hash(region.hash)} ({', '.join(map(str, region.params))})"
+    if region.hash in printed:
+        lines.append(head + " as above")
+        return
+    printed.add(region.hash)
+    lines.append(head)
+    names: dict[Node, str] = {}
+    for node in region.nodes():
+        names[node] = f"%{len(names)}" if node.opcode != "core.param" else f"p{node.attr('index')}"
+        if node.opcode == "core.param":
+            continue
+        lines.append(f"{indent}  {_node(node, names, origins.get(node))}")
+        for _, value in node.attrs:
+            for held in _held(value):
+                _region(held, indent + "    ", lines, printed, origins)
+    results = ", ".join(_ref_name(names[ref.node], ref.index, ref.node) for ref in region.results)
+    lines.append(f"{indent}  give {results}")
+
+
+def _node(node: Node, names: dict[Node, str], origin: Origin | None) -> str:
+    operands = ", ".join(_ref_name(names[ref.node], ref.index, ref.node) for ref in node.inputs)
+    types = ", ".join(map(str, node.types))
+    if node.opcode == "core.constant":
+        text = f"{names[node]}: {types} = {_constant(node)}"
+    else:
+        attrs = ", ".join(f"{key}={_attr(value)}" for key, value in node.attrs)
+        text = f"{names[node]}: {types} = {node.opcode}{f'[{attrs}]' if attrs else ''}({operands})"
+    if origin is not None:
+        text += f"  // {f'{origin.name} ' if origin.name else ''}line {origin.line}"
+    return text
+
+
+def _ref_name(name: str, index: int, node: Node) -> str:
+    return name if len(node.types) == 1 else f"{name}.{index}"
+
+
+def _held(value: object) -> list[Region]:
+    if isinstance(value, Region):
+        return [value]
+    return [region for item in value for region in _held(item)] if isinstance(value, tuple) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def _attr(value: object) -> str:
+    if isinstance(value, Region):
+        return "@" + short_hash(value.hash)
+    if isinstance(value, tuple):
+        return "(" + ", ".join(_attr(item) for item in value) + ")"  # pyright: ignore[reportUnknownVariableType]
+    return str(value)
+
+
+def _constant(node: Node) -> str:
+    kind, data = node.attr("type"), node.attr("value")
+    assert isinstance(kind, Type) and isinstance(data, bytes)
+    values = np.frombuffer(data, numpy_dtype(kind)).ravel()
+    if shape_of(kind) == ():
+        return str(values[0])
+    shown = ", ".join(str(v) for v in values[:_MAX_ELEMENTS])
+    return f"[{shown}{', ...' if values.size > _MAX_ELEMENTS else ''}]"
