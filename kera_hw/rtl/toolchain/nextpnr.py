@@ -1,0 +1,211 @@
+"""Place and route with nextpnr for ECP5 and iCE40, and its report as data."""
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from kera_hw.rtl.toolchain.process import move_into_place, run_tool, scratch
+from kera_hw.rtl.toolchain.tools import require
+
+DEFAULT_TIMEOUT_S = 1800.0
+Family = Literal["ecp5", "ice40"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A device as nextpnr and Yosys name it; ``synth_options`` are Yosys's own for the part."""
+
+    name: str
+    family: Family
+    flag: str
+    package: str
+    speed: str = ""
+    synth_options: tuple[str, ...] = ("-abc9",)
+
+
+_CHIPS = (
+    Chip("ecp5-25k", "ecp5", "--25k", "CABGA381", "6"),
+    Chip("ecp5-45k", "ecp5", "--45k", "CABGA554", "6"),
+    Chip("ecp5-85k", "ecp5", "--85k", "CABGA756", "6"),
+    Chip("ice40-hx8k", "ice40", "--hx8k", "ct256", synth_options=("-abc9", "-device", "hx")),
+    Chip("ice40-up5k", "ice40", "--up5k", "sg48", synth_options=("-abc9", "-device", "u", "-dsp")),
+)
+CHIPS: Mapping[str, Chip] = {chip.name: chip for chip in _CHIPS}
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One piece of a timing path: clock-to-output, logic, routing or set-up.
+
+    ``sources`` are the ``src`` attributes of the net travelled, ``file:line.column-line.column``.
+    """
+
+    kind: str
+    delay_ps: int
+    from_cell: str
+    from_port: str
+    to_cell: str
+    to_port: str
+    net: str = ""
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TimingPath:
+    """A slowest path between two clock domains, or between one and the pins (``<async>``)."""
+
+    start: str
+    end: str
+    steps: tuple[PathStep, ...]
+
+    @property
+    def delay_ps(self) -> int:
+        """Total delay, clock-to-output and set-up included."""
+        return sum(step.delay_ps for step in self.steps)
+
+    @property
+    def routing_ps(self) -> int:
+        """The wires' share of the delay."""
+        return sum(step.delay_ps for step in self.steps if step.kind == "routing")
+
+    @property
+    def logic_levels(self) -> int:
+        """Cells passed through between the two registers."""
+        return sum(step.kind == "logic" for step in self.steps)
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether the path runs from register to register, so that it limits a clock."""
+        return "async" not in self.start and "async" not in self.end
+
+    def to_json(self) -> dict[str, object]:
+        """Plain JSON object."""
+        return {
+            "start": self.start, "end": self.end, "delay_ps": self.delay_ps, "routing_ps": self.routing_ps,
+            "logic_levels": self.logic_levels,
+            "steps": [
+                {
+                    "kind": s.kind, "delay_ps": s.delay_ps, "from": f"{s.from_cell}.{s.from_port}",
+                    "to": f"{s.to_cell}.{s.to_port}", "net": s.net, "sources": list(s.sources),
+                }
+                for s in self.steps
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Cells of one kind: used, and available on the device."""
+
+    used: int
+    available: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRoute:
+    """What place and route achieved. ``config`` is the textual configuration a packer reads."""
+
+    chip: Chip
+    seed: int
+    target_mhz: float
+    fmax_by_clock_mhz: Mapping[str, float]
+    utilisation: Mapping[str, Usage]
+    paths: tuple[TimingPath, ...]
+    config: Path | None
+    log: str
+
+    @property
+    def fmax_mhz(self) -> float | None:
+        """The slowest clock's achieved frequency; None for a design without registers."""
+        return min(self.fmax_by_clock_mhz.values(), default=None)
+
+    @property
+    def critical_path(self) -> TimingPath | None:
+        """The slowest register-to-register path."""
+        registered = [path for path in self.paths if path.is_registered]
+        return max(registered, key=lambda path: path.delay_ps, default=None)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain JSON object, without the log."""
+        critical = self.critical_path
+        return {
+            "chip": self.chip.name, "seed": self.seed, "target_mhz": self.target_mhz,
+            "fmax_mhz": self.fmax_mhz, "fmax_by_clock_mhz": dict(self.fmax_by_clock_mhz),
+            "utilisation": {
+                kind: {"used": use.used, "available": use.available}
+                for kind, use in self.utilisation.items() if use.used
+            },
+            "critical_path": critical.to_json() if critical else None,
+        }
+
+
+def place_and_route(
+    netlist: Path,
+    chip: Chip,
+    *,
+    target_mhz: float,
+    seed: int = 1,
+    config: Path | None = None,
+    constraints: Path | None = None,
+    out_of_context: bool = False,
+    options: Sequence[str] = (),
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+) -> PlaceRoute:
+    """Place and route a mapped JSON ``netlist``; the same inputs and seed give the same result.
+
+    A missed ``target_mhz`` is no failure: compare it with the result's ``fmax_mhz``. ``config`` is where
+    the textual configuration goes (none is written without it); ``constraints`` is an LPF or PCF file,
+    and ports it leaves out are placed freely. ``out_of_context`` inserts no I/O buffers, for a block
+    without pins (no configuration comes of it). Raises ToolFailed when the design does not fit.
+    """
+    tool = f"yowasp-nextpnr-{chip.family}"
+    program = require(tool)
+    if out_of_context and (config or chip.family != "ecp5"):
+        raise ValueError("out_of_context is for ECP5 blocks, and yields no configuration")
+    with scratch("pnr") as work:
+        (work / "netlist.json").write_bytes(netlist.read_bytes())
+        argv = [
+            str(program), chip.flag, "--package", chip.package, "--json", "netlist.json",
+            "--freq", f"{target_mhz:g}", "--seed", str(seed), "--timing-allow-fail",
+            "--report", "report.json", "--quiet", "--log", "nextpnr.log", *options,
+        ]
+        if chip.family == "ecp5":
+            argv += ["--speed", chip.speed, "--lpf-allow-unconstrained"]
+            pins, output = "lpf", "textcfg"
+        else:
+            argv += ["--pcf-allow-unconstrained"]
+            pins, output = "pcf", "asc"
+        if out_of_context:
+            argv.append("--out-of-context")
+        if constraints:
+            (work / f"pins.{pins}").write_bytes(constraints.read_bytes())
+            argv += [f"--{pins}", f"pins.{pins}"]
+        if config:
+            argv += [f"--{output}", "design.config"]
+        printed = run_tool(tool, argv, cwd=work, timeout_s=timeout_s).log
+        log_file = work / "nextpnr.log"
+        log = log_file.read_text("utf-8", "replace") if log_file.exists() else printed
+        report: dict[str, Any] = json.loads((work / "report.json").read_text("utf-8"))
+        if config:
+            move_into_place(work / "design.config", config)
+    return PlaceRoute(
+        chip, seed, target_mhz,
+        {clock: float(row["achieved"]) for clock, row in report["fmax"].items()},
+        {kind: Usage(row["used"], row["available"]) for kind, row in report["utilization"].items()},
+        tuple(_path(row) for row in report.get("critical_paths", [])),
+        config, log,
+    )
+
+
+def _path(row: Mapping[str, Any]) -> TimingPath:
+    return TimingPath(row["from"], row["to"], tuple(_step(step) for step in row["path"]))
+
+
+def _step(row: Mapping[str, Any]) -> PathStep:
+    return PathStep(
+        row["type"], round(row["delay"] * 1000), row["from"]["cell"], row["from"]["port"],
+        row["to"]["cell"], row["to"]["port"], row.get("net", ""), tuple(row.get("sources", ())),
+    )
