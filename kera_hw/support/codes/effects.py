@@ -4,4 +4,11 @@ from __future__ import annotations
 from kera_hw.support.codes.info import Table
 
 TABLE: Table = (
+    ("K0501", "undeclared effect",
+     "What a function does besides giving its result is part of its signature: `fn f(..) -> T ! io`. "
+     "Declare the effect, or leave out what causes it."),
+    ("K0503", "effect under `&&` or `||`",
+     "Both sides of a logical operator are evaluated, so an effect in one would not be skipped. Use `if`."),
+    ("K0504", "unknown effect",
+     "The effects are `io`, `fs.read`, `fs.write`, `net`, `time` and `rand`."),
 )
