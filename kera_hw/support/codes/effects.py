@@ -7,6 +7,9 @@ TABLE: Table = (
     ("K0501", "undeclared effect",
      "What a function does besides giving its result is part of its signature: `fn f(..) -> T ! io`. "
      "Declare the effect, or leave out what causes it."),
+    ("K0502", "effect without a lowering",
+     "The language knows this effect and checks it, but no operation in the graph carries it out yet. Leave "
+     "it out of functions that are built or run."),
     ("K0503", "effect under `&&` or `||`",
      "Both sides of a logical operator are evaluated, so an effect in one would not be skipped. Use `if`."),
     ("K0504", "unknown effect",

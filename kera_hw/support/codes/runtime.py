@@ -4,6 +4,9 @@ from __future__ import annotations
 from kera_hw.support.codes.info import Table
 
 TABLE: Table = (
+    ("K0901", "test failed",
+     "An assertion of an in-file test does not hold. The message shows both values and the first element at "
+     "which they differ; equality is bit for bit."),
     ("K0950", "tool missing",
      "An external tool that the request needs is not installed. `kera doctor` says which tools are "
      "missing and how to get each of them."),

@@ -1,0 +1,142 @@
+"""Functions and streams as regions, and the calls to them."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kera_hw.frontend.sema import hir
+from kera_hw.frontend.sema.lower_control import scan_node
+from kera_hw.frontend.sema.lower_core import (
+    FailedCallee,
+    Leaves,
+    LoweredFunction,
+    LowerError,
+    Lowering,
+    constant_leaves,
+)
+from kera_hw.frontend.sema.lower_frame import Frame
+from kera_hw.frontend.sema.lower_index import ResolvedPlace, read_place, resolve_place, write_place
+from kera_hw.graph.node import Ref, StateVar
+from kera_hw.types import flatten_type, leaf_types
+
+
+def lower_function(ctx: Lowering, function: hir.Function) -> LoweredFunction | None:
+    """The function's region, made once; None (with its diagnostic recorded) where it has no lowering."""
+    if function not in ctx.functions:
+        ctx.functions[function] = None
+        outer_file, outer_origin = ctx.file, ctx.store.origin
+        ctx.file, ctx.store.origin = function.file, None
+        try:
+            ctx.functions[function] = _build(ctx, function)
+        except LowerError as error:
+            ctx.diagnostics.append(error.diagnostic)
+        except FailedCallee:
+            pass
+        finally:
+            ctx.file, ctx.store.origin = outer_file, outer_origin
+    return ctx.functions[function]
+
+
+def callee(ctx: Lowering, function: hir.Function) -> LoweredFunction:
+    lowered = lower_function(ctx, function)
+    if lowered is None:
+        raise FailedCallee
+    return lowered
+
+
+def _build(ctx: Lowering, function: hir.Function) -> LoweredFunction:
+    state = tuple(_state(ctx, function))
+    params = [kind for param in function.params for kind in leaf_types(param.var.type)]
+    leading = [*params, *(var.initial.type for var in state)]
+    frame = Frame(ctx.store, leading)
+    inputs = [ctx.store.param(index, kind) for index, kind in enumerate(leading)]
+    position = 0
+    for var, count in _bound_vars(ctx, function):
+        frame.bind(var, inputs[position : position + count])
+        position += count
+    assert function.body is not None
+    result = ctx.block(frame, function.body)
+    borrowed = [
+        leaf for param in function.params if param.borrow == "&mut" for leaf in frame.leaves(param.var)
+    ]
+    after = [leaf for var, _ in _state_vars(ctx, function) for leaf in frame.leaves(var)]
+    region = frame.region([*result, *borrowed, *after])
+    return LoweredFunction(region, state, len(result), len(borrowed))
+
+
+def _bound_vars(ctx: Lowering, function: hir.Function) -> Iterator[tuple[hir.Var, int]]:
+    """Variables that the region's parameters bind, with their leaf counts."""
+    for param in function.params:
+        yield param.var, len(leaf_types(param.var.type))
+    yield from _state_vars(ctx, function)
+
+
+def _state_vars(ctx: Lowering, function: hir.Function) -> Iterator[tuple[hir.Var, int]]:
+    for state in function.states:
+        yield state.var, len(leaf_types(state.var.type))
+    for instance in function.instances:
+        yield instance.var, len(callee(ctx, instance.stream).state)
+
+
+def _state(ctx: Lowering, function: hir.Function) -> Iterator[StateVar]:
+    """Own state, then that of the instances, which is state of this stream too."""
+    for state in function.states:
+        values = constant_leaves(state.initial.value)
+        for leaf, value in zip(flatten_type(state.var.type), values):
+            name = ".".join((state.var.name, *leaf.path))
+            yield StateVar(name, ctx.store.constant(leaf.type, value))
+    for instance in function.instances:
+        for inner in callee(ctx, instance.stream).state:
+            yield StateVar(f"{instance.var.name}.{inner.name}", inner.initial)
+
+
+# ---------------------------------------------------------------- calls
+
+
+def lower_call(ctx: Lowering, frame: Frame, expr: hir.Call) -> Leaves:
+    target = callee(ctx, expr.function)
+    args: Leaves = []
+    places: list[ResolvedPlace] = []
+    for arg, borrow in zip(expr.args, expr.borrows):
+        if borrow == "&mut" and isinstance(arg, hir.PlaceExpr):
+            place = resolve_place(ctx, frame, arg.place)
+            places.append(place)
+            args.extend(read_place(ctx, frame, place))
+        else:
+            args.extend(ctx.expr(frame, arg))
+    outs = _call(ctx, target, args)
+    written = outs[target.result_count :]
+    for place in places:
+        count = place.high - place.low
+        write_place(ctx, frame, place, written[:count])
+        written = written[count:]
+    return outs[: target.result_count]
+
+
+def _call(ctx: Lowering, target: LoweredFunction, args: Leaves) -> list[Ref]:
+    if not target.region.results:
+        return []
+    node = ctx.store.node("control.call", args, {"region": target.region})
+    return [node.out(index) for index in range(len(node.types))]
+
+
+def lower_stream_step(ctx: Lowering, frame: Frame, expr: hir.StreamStep) -> Leaves:
+    """A call that takes the instance's state and gives its next state."""
+    target = callee(ctx, expr.stream)
+    args = [leaf for arg in expr.args for leaf in ctx.expr(frame, arg)]
+    outs = _call(ctx, target, [*args, *frame.leaves(expr.instance)])
+    frame.assign(expr.instance, 0, outs[target.result_count :])
+    return outs[: target.result_count]
+
+
+def lower_stream_apply(ctx: Lowering, frame: Frame, expr: hir.StreamApply) -> Leaves:
+    """A stream over tensors, from reset: a scan over its state."""
+    target = callee(ctx, expr.stream)
+    items = [leaf for arg in expr.args for leaf in ctx.expr(frame, arg)]
+    initial = [var.initial for var in target.state]
+    rows = [kind for param in expr.stream.params for kind in leaf_types(param.var.type)]
+    leading = [*(ref.type for ref in initial), *rows]
+    inner = Frame(ctx.store, leading)
+    inputs = [ctx.store.param(index, kind) for index, kind in enumerate(leading)]
+    outs = _call(ctx, target, [*inputs[len(initial):], *inputs[: len(initial)]])
+    region = inner.region([*outs[target.result_count :], *outs[: target.result_count]])
+    return scan_node(ctx, initial, items, expr.length, region)[len(initial):]
