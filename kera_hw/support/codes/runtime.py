@@ -4,6 +4,12 @@ from __future__ import annotations
 from kera_hw.support.codes.info import Table
 
 TABLE: Table = (
+    ("K0901", "file cannot be read",
+     "The path does not name a readable file of a sensible size."),
+    ("K0902", "no such function",
+     "The program has no export of that name; only `pub` items are exported."),
+    ("K0903", "no such target",
+     "The target is not one that this version knows; `kera doctor` lists them."),
     ("K0901", "test failed",
      "An assertion of an in-file test does not hold. The message shows both values and the first element at "
      "which they differ; equality is bit for bit."),

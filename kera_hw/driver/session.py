@@ -1,0 +1,71 @@
+"""The one place where stages meet: SourceFile -> graph -> optimised graph -> plan -> artefact.
+
+Each arrow is one function; each product is immutable. Stages report diagnostics; ``Session`` collects them
+and never raises for a user's mistake.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kera_hw.driver.files import module_loader, read_bytes
+from kera_hw.frontend import Frontend, compile_source
+from kera_hw.graph import Export, Graph, Store, read_keg
+from kera_hw.passes import Optimised, pipeline, run_pipeline
+from kera_hw.support import Diagnostic, SourceFile
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A program from source or from a `.keg`; ``graph`` is absent when there were errors."""
+
+    path: Path
+    graph: Graph | None
+    frontend: Frontend | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def has_errors(self) -> bool:
+        return any(item.is_error for item in self.diagnostics)
+
+
+def load_program(path: Path) -> Loaded:
+    """Reads and compiles a `.kera` file, or reads a `.keg`; what the bytes begin with decides."""
+    data = read_bytes(path)
+    if isinstance(data, Diagnostic):
+        return Loaded(path, None, None, (data,))
+    if path.suffix == ".keg" or data.startswith(b"KEG\0"):
+        graph, diagnostics = read_keg(data, str(path))
+        return Loaded(path, graph, None, tuple(diagnostics))
+    return compile_text(SourceFile(str(path), data), path)
+
+
+def compile_text(file: SourceFile, path: Path) -> Loaded:
+    """Compiles source that is already in memory; modules are looked for beside ``path``."""
+    frontend = compile_source(file, module_loader(path))
+    return Loaded(path, frontend.graph, frontend, tuple(frontend.diagnostics))
+
+
+def find_export(loaded: Loaded, name: str | None) -> Export | Diagnostic:
+    """The named export; the only one when no name is given; else K0902 with what there is."""
+    assert loaded.graph is not None
+    exports = loaded.graph.exports
+    if name is None and len(exports) == 1:
+        return exports[0]
+    found = loaded.graph.export(name) if name is not None else None
+    if found is not None:
+        return found
+    names = ", ".join(item.name for item in exports) or "none"
+    if name is None:
+        return Diagnostic("K0902", f"The program exports several functions; name one with --fn: {names}.")
+    return Diagnostic("K0902", f"The program does not export `{name}`; its exports are: {names}.")
+
+
+def optimise(graph: Graph, level: str = "standard") -> Optimised:
+    """The graph after a named pipeline of passes; the fingerprint stays that of the input."""
+    return run_pipeline(graph, pipeline(level), Store())
+
+
+def single_export_graph(graph: Graph, export: Export) -> Graph:
+    """A graph of one export, so that work on it is not spent on the others."""
+    return Graph([export], graph.origins)

@@ -1,0 +1,57 @@
+"""Targets by name. A target makes an executor for one export; each is loaded only when asked for."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kera_hw.graph import Export, Graph
+from kera_hw.support import Diagnostic, KeraError
+
+
+class Executor(Protocol):
+    """Runs one export on batches: values by parameter name, leading axis = items (a stream's sequence)."""
+
+    @property
+    def plan(self) -> Mapping[str, Any]:
+        """What was decided: plain JSON data."""
+        ...
+
+    def run(self, inputs: Mapping[str, Any], batch: int) -> Any: ...
+
+
+Loader = Callable[[Graph, Export, "TargetOptions"], Executor]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """What a caller may ask of any target; a target ignores what it has no use for."""
+
+    device: str = "ecp5-85k"
+    clock_mhz: float | None = None
+    latency: int | None = None
+    interface: str = "stream"
+
+
+def _interp(graph: Graph, export: Export, options: TargetOptions) -> Executor:
+    from kera_hw.driver.interp_target import InterpExecutor
+
+    return InterpExecutor(graph, export)
+
+
+def _rtl(graph: Graph, export: Export, options: TargetOptions) -> Executor:
+    from kera_hw.driver.rtl_target import RtlExecutor
+
+    return RtlExecutor(graph, export, options)
+
+
+TARGETS: dict[str, Loader] = {"interp": _interp, "rtl": _rtl}
+
+
+def make_executor(graph: Graph, export: Export, target: str, options: TargetOptions) -> Executor:
+    """The executor; raises KeraError with K0903 for an unknown target or what the target refuses."""
+    loader = TARGETS.get(target)
+    if loader is None:
+        known = ", ".join(TARGETS)
+        raise KeraError([Diagnostic("K0903", f"There is no target `{target}`; the targets are: {known}.")])
+    return loader(graph, export, options)

@@ -1,0 +1,103 @@
+"""The one way passes change graphs: rebuild each region bottom-up, asking a rule at every node.
+
+A rule sees a node with its inputs and held regions already rewritten, and answers with replacement references
+(one per output) or None to keep it. Regions are shared, so each is rewritten once.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kera_hw.graph import Export, Graph, Node, Ref, Region, StateVar, Store
+from kera_hw.ops.spec import AttrValue
+
+Attrs = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node about to be rebuilt: new inputs and attributes, and the node it stood for."""
+
+    store: Store
+    opcode: str
+    inputs: tuple[Ref, ...]
+    attrs: Attrs
+    original: Node
+
+
+Rule = Callable[[Candidate], Sequence[Ref] | None]
+
+
+class Rewriter:
+    """Applies one rule to whole graphs within one store; origins follow the nodes."""
+
+    def __init__(self, store: Store, rule: Rule) -> None:
+        self.store = store
+        self.rule = rule
+        self._regions: dict[Region, Region] = {}
+
+    def graph(self, graph: Graph) -> Graph:
+        self.store.origins.update({k: v for k, v in graph.origins.items() if k not in self.store.origins})
+        exports = [self._export(export) for export in graph.exports]
+        return Graph(exports, self.store.origins)
+
+    def _export(self, export: Export) -> Export:
+        state = tuple(StateVar(var.name, self._copy(var.initial)) for var in export.state)
+        return replace(export, region=self.region(export.region), state=state)
+
+    def _copy(self, ref: Ref) -> Ref:
+        return self.store.node(ref.node.opcode, ref.node.inputs, dict(ref.node.attrs)).out(ref.index)
+
+    def region(self, region: Region) -> Region:
+        """The rewritten region. Held regions are rewritten first, so call depth is nesting depth."""
+        found = self._regions.get(region)
+        if found is None:
+            outputs: dict[Node, Sequence[Ref]] = {}
+            for node in region.nodes():
+                outputs[node] = self._node(node, outputs)
+            results = tuple(outputs[ref.node][ref.index] for ref in region.results)
+            found = self.store.region(region.params, results)
+            self._regions[region] = found
+        return found
+
+    def _node(self, node: Node, outputs: dict[Node, Sequence[Ref]]) -> Sequence[Ref]:
+        inputs = tuple(outputs[ref.node][ref.index] for ref in node.inputs)
+        attrs = {key: self._attr(value) for key, value in node.attrs}
+        self.store.origin = self.store.origins.get(node)
+        try:
+            replaced = self.rule(Candidate(self.store, node.opcode, inputs, attrs, node))
+            if replaced is None:
+                rebuilt = self.store.node(node.opcode, inputs, attrs)
+                replaced = [rebuilt.out(i) for i in range(len(rebuilt.types))]
+        finally:
+            self.store.origin = None
+        assert len(replaced) == len(node.types), f"a rule changed the number of outputs of {node.opcode}"
+        return replaced
+
+    def _attr(self, value: AttrValue) -> AttrValue:
+        if isinstance(value, Region):
+            return self.region(value)
+        if isinstance(value, tuple):
+            return tuple(self._attr(item) for item in value)
+        return value
+
+
+def splice(store: Store, region: Region, args: Sequence[Ref]) -> list[Ref]:
+    """The region's body with ``args`` in place of its parameters: one reference per result."""
+    outputs: dict[Node, Sequence[Ref]] = {}
+    for node in region.nodes():
+        if node.opcode == "core.param":
+            index = node.attr("index")
+            assert isinstance(index, int)
+            outputs[node] = [args[index]]
+            continue
+        inputs = tuple(outputs[ref.node][ref.index] for ref in node.inputs)
+        if inputs == node.inputs:
+            copy = store.node(node.opcode, inputs, dict(node.attrs))
+        else:
+            outer, store.origin = store.origin, store.origins.get(node, store.origin)
+            copy = store.node(node.opcode, inputs, dict(node.attrs))
+            store.origin = outer
+        outputs[node] = [copy.out(i) for i in range(len(copy.types))]
+    return [outputs[ref.node][ref.index] for ref in region.results]
