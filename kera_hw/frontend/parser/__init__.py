@@ -1,1 +1,36 @@
-"""Lexer and event parser; parsing never fails and never hangs."""
+"""From bytes to a syntax tree that reproduces them; any byte string parses.
+
+``tokenize`` gives the tokens, ``parse`` the tree behind its typed view, each with its diagnostics.
+"""
+from __future__ import annotations
+
+from kera_hw.frontend.parser.depth import MAX_TREE_DEPTH, deep_recursion, limit_depth
+from kera_hw.frontend.parser.events import build_tree
+from kera_hw.frontend.parser.grammar import Grammar
+from kera_hw.frontend.parser.lexer import Token, tokenize
+from kera_hw.frontend.syntax import ast
+from kera_hw.frontend.syntax.red import SyntaxNode
+from kera_hw.support import Diagnostic, SourceFile
+
+__all__ = ["MAX_TREE_DEPTH", "Token", "deep_recursion", "parse", "tokenize"]
+
+
+def parse(file: SourceFile) -> tuple[ast.SourceUnit, list[Diagnostic]]:
+    """The tree of a file and all lexical and syntax diagnostics, in source order.
+
+    Never fails: ``unit.node.data == file.data`` for every byte string, and no tree is deeper than
+    MAX_TREE_DEPTH nodes (use ``deep_recursion`` to walk it recursively).
+    """
+    tokens, diagnostics = tokenize(file)
+    grammar = Grammar(file, tokens)
+    with deep_recursion():
+        grammar.source_unit()
+    green, found = build_tree(grammar.events, tokens, file.data)
+    green, too_deep = limit_depth(green, file)
+    diagnostics += found + too_deep
+    diagnostics.sort(key=_place)
+    return ast.SourceUnit(SyntaxNode(green)), diagnostics
+
+
+def _place(diagnostic: Diagnostic) -> int:
+    return diagnostic.span.start if diagnostic.span else 0

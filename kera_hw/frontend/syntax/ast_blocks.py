@@ -1,7 +1,7 @@
 """Typed views of blocks, the expressions made of blocks, and statements."""
 from __future__ import annotations
 
-from kera_hw.frontend.syntax.ast_base import Ast, Expr, Pattern, Stmt, Type
+from kera_hw.frontend.syntax.ast_base import Ast, Error, Expr, Pattern, Stmt, Type
 from kera_hw.frontend.syntax.ast_patterns import NamePattern
 from kera_hw.frontend.syntax.kinds import ASSIGN_KINDS
 from kera_hw.frontend.syntax.kinds import SyntaxKind as K
@@ -24,7 +24,8 @@ class Block(Expr):
     @property
     def tail(self) -> Expr | None:
         """The final expression, the block's value; None means the value is `()`."""
-        return self._child(Expr)
+        exprs = [expr for expr in self._children(Expr) if not isinstance(expr, Error)]
+        return exprs[-1] if exprs else None
 
 
 class If(Expr):

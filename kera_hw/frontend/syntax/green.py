@@ -23,7 +23,7 @@ class GreenToken:
 class GreenNode:
     """One inner node: a kind and its children, trivia included. Treat as immutable."""
 
-    __slots__ = ("kind", "children", "width_bytes")
+    __slots__ = ("children", "kind", "width_bytes")
 
     def __init__(self, kind: SyntaxKind, children: tuple[GreenElement, ...]) -> None:
         self.kind = kind

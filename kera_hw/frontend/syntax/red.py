@@ -45,7 +45,7 @@ class SyntaxNode:
     Children are made once and kept, so a node met twice is the same object and may key a dict.
     """
 
-    __slots__ = ("green", "parent", "start", "_elements")
+    __slots__ = ("_elements", "green", "parent", "start")
 
     def __init__(self, green: GreenNode, parent: SyntaxNode | None = None, start: int = 0) -> None:
         self.green = green

@@ -1,0 +1,196 @@
+"""Expressions that need no operator: names, literals, brackets, `if`, `match`, lambdas."""
+from __future__ import annotations
+
+from kera_hw.frontend.parser.core import LITERAL_START, Completed, Marker, ParserCore
+from kera_hw.frontend.syntax.kinds import SyntaxKind
+from kera_hw.support import Fix, Span
+
+K = SyntaxKind
+_BLOCK_LIKE = frozenset((K.BLOCK, K.IF_EXPR, K.MATCH_EXPR))
+_ARM_STOP = frozenset((K.COMMA, K.FAT_ARROW, K.SEMICOLON))
+
+
+class Primaries(ParserCore):
+    """Mixin for atoms."""
+
+    def atom(self, struct_ok: bool) -> Completed | None:
+        """An expression without operators; None, with a report, where none begins."""
+        kind = self.current
+        if kind is K.IDENT:
+            return self._path_or_struct(struct_ok)
+        if kind in LITERAL_START or kind is K.MINUS:
+            return self.literal()
+        if kind is K.L_PAREN:
+            return self._paren()
+        if kind is K.L_BRACKET:
+            return self._array()
+        if kind in (K.PIPE, K.PIPE_PIPE):
+            return self._lambda()
+        if kind in (K.IF_KW, K.MATCH_KW, K.L_BRACE):
+            return self.block_like()
+        self.unexpected("an expression")
+        return None
+
+    def block_like(self) -> Completed:
+        """`if`, `match` or a block; the caller has seen that one is here."""
+        if self.at(K.IF_KW):
+            return self._if()
+        if self.at(K.MATCH_KW):
+            return self._match()
+        marker = self.open()
+        return self.block_into(marker)
+
+    # -- names and struct literals --------------------------------------------------------------
+
+    def _path_or_struct(self, struct_ok: bool) -> Completed:
+        marker = self.open()
+        first = self.pos
+        self.path()
+        if self.at(K.COLON_COLON):
+            self.bump()
+            self.generic_args()
+            if not self.at(K.L_PAREN):
+                self.missing("`(` and the arguments", "the compile-time arguments")
+            return self.close(marker, K.PATH_EXPR)
+        if self.at(K.L_BRACE):
+            if struct_ok:
+                return self._struct(marker)
+            if self.nth(1) is K.IDENT and self.nth(2) in (K.COLON, K.COMMA):
+                refused = self.pos
+                found = self._struct(marker)
+                self.error_pos, position = -1, self.pos
+                self.pos = refused
+                span = self.tokens[first].start, self.tokens[position - 1].end
+                self._refuse_struct(*span)
+                self.pos = position
+                return found
+        return self.close(marker, K.PATH_EXPR)
+
+    def _refuse_struct(self, start: int, end: int) -> None:
+        span = Span(start, end)
+        text = self.data[start:end].decode("utf-8", "replace")
+        fix = Fix("put parentheses around it", span, f"({text})", safe=True)
+        self.error("K0111", "A struct literal in a head needs parentheses.", span, fix=fix)
+
+    def _struct(self, marker: Marker) -> Completed:
+        self.comma_list(K.R_BRACE, self._struct_field)
+        return self.close(marker, K.STRUCT_EXPR)
+
+    def _struct_field(self) -> None:
+        marker = self.open()
+        if self.name("the name of a field") and self.eat(K.COLON):
+            self.expression()
+        self.close(marker, K.STRUCT_EXPR_FIELD)
+
+    # -- brackets -------------------------------------------------------------------------------
+
+    def _paren(self) -> Completed:
+        marker = self.open()
+        count = 0
+
+        def counted() -> None:
+            nonlocal count
+            count += 1
+            self.expression()
+
+        self.comma_list(K.R_PAREN, counted)
+        comma = self.kinds[self.pos - 2] is K.COMMA
+        return self.close(marker, K.PAREN_EXPR if count == 1 and not comma else K.TUPLE_EXPR)
+
+    def _array(self) -> Completed:
+        """`[a, b]` or `[v; d0, d1]`: the token after the first value tells."""
+        marker = self.open()
+        kind = K.ARRAY_EXPR
+
+        def element() -> None:
+            nonlocal kind
+            first = kind is K.ARRAY_EXPR and self.kinds[self.pos - 1] is K.L_BRACKET
+            self.expression()
+            if first and self.at(K.SEMICOLON):
+                kind = K.REPEAT_EXPR
+                self.bump()
+                self.expression()
+
+        self.comma_list(K.R_BRACKET, element)
+        return self.close(marker, kind)
+
+    # -- lambdas --------------------------------------------------------------------------------
+
+    def _lambda(self) -> Completed:
+        marker = self.open()
+        if not self.eat(K.PIPE_PIPE):
+            self.comma_list(K.PIPE, self._lambda_param)
+        self.expression()
+        return self.close(marker, K.LAMBDA_EXPR)
+
+    def _lambda_param(self) -> None:
+        marker = self.open()
+        self.binding_pattern()
+        if self.eat(K.COLON):
+            self.type_()
+        self.close(marker, K.LAMBDA_PARAM)
+
+    # -- if and match ---------------------------------------------------------------------------
+
+    def _if(self) -> Completed:
+        """Iterative over `else if`, so that long chains do not nest the parser."""
+        outer: list[Marker] = []
+        while True:
+            outer.append(self.open())
+            self.bump()
+            self.expression(struct_ok=False)
+            self.block()
+            if not self.eat(K.ELSE_KW):
+                break
+            if self.at(K.IF_KW):
+                continue
+            self.block()
+            break
+        while True:
+            done = self.close(outer.pop(), K.IF_EXPR)
+            if not outer:
+                return done
+
+    def _match(self) -> Completed:
+        marker = self.open()
+        self.bump()
+        self.expression(struct_ok=False)
+        if self.at(K.L_BRACE):
+            self._arms()
+        else:
+            self.missing("`{` and the arms of the `match`")
+        return self.close(marker, K.MATCH_EXPR)
+
+    def _arms(self) -> None:
+        opener = self.pos
+        self.bump()
+        self.expected_closers.append(K.R_BRACE)
+        while not (self.at(K.R_BRACE) or self.at(K.END)):
+            before = self.pos
+            last = self._arm()
+            if self.eat(K.COMMA) or (last is not None and last.kind in _BLOCK_LIKE):
+                continue
+            if self.at(K.R_BRACE):
+                break
+            self.unclosed(opener, K.R_BRACE, "`,`")
+            self.skip_until(_ARM_STOP)
+            if not self.eat(K.COMMA) and self.pos == before and not self.at(K.R_BRACE):
+                self.bump_error()
+        self.expected_closers.pop()
+        if not self.eat(K.R_BRACE):
+            self.unclosed(opener, K.R_BRACE)
+
+    def _arm(self) -> Completed | None:
+        marker = self.open()
+        self.match_pattern()
+        if self.at(K.IF_KW):
+            self.error("K0101", "A `match` arm has no guard; test inside the arm with `if`.")
+            self.skip_until(_ARM_STOP)
+        body = None
+        if self.expect(K.FAT_ARROW, "the pattern"):
+            if self.at(K.L_BRACE):
+                body = self.block_like()
+            else:
+                body = self.expression()
+        self.close(marker, K.MATCH_ARM)
+        return body
