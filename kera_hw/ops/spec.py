@@ -40,6 +40,15 @@ class TypeRuleError(Exception):
     """Operands or attributes an operation does not take; the message is a whole sentence."""
 
 
+class Unsupported(Exception):
+    """An operation the reference evaluator does not compute on a type yet; it never answers wrongly."""
+
+    def __init__(self, op: str, kind: Type) -> None:
+        self.op = op
+        self.type = kind
+        super().__init__(f"`{op}` has no reference evaluation on {kind} yet.")
+
+
 class Trait(Enum):
     """Facts about an operation that passes may use; each is proved by a test."""
 
@@ -66,7 +75,7 @@ class EvalContext(Protocol):
 
 InferRule = Callable[[tuple[Type, ...], Attrs], tuple[Type, ...]]
 EvaluateRule = Callable[["EvalCall"], Sequence[Array]]
-IdentityRule = Callable[[Type], int]
+UnsupportedRule = Callable[[tuple[Type, ...], tuple[Type, ...]], Type | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +95,8 @@ class OpSpec:
 
     ``infer`` gives the result types or raises TypeRuleError; ``evaluate`` is the reference meaning;
     ``attrs`` names the attributes in canonical (bytewise) order; ``expansion`` names the documented
-    expansion of a composite; ``effect`` the token kind it orders on.
+    expansion of a composite; ``effect`` the token kind it orders on. ``unsupported`` tells from operand and
+    result types whether ``evaluate`` would raise Unsupported, and on which type: None when it computes.
     """
 
     name: str
@@ -98,6 +108,7 @@ class OpSpec:
     effect: str | None = None
     expansion: str | None = None
     since: int = 1
+    unsupported: UnsupportedRule | None = None
 
 
 def encode_attr(out: Encoder, value: AttrValue) -> None:

@@ -1,0 +1,73 @@
+"""Composite neural operations: one node each, defined by a documented expansion."""
+from __future__ import annotations
+
+from kera_hw.ops.rules import FLOAT, Types, check_axis, check_count, check_kind, check_same, fail, first_float
+from kera_hw.ops.rules import refuse, tensor_of, title
+from kera_hw.ops.spec import Attrs, OpSpec
+from kera_hw.types import TensorType
+
+
+def _float_tensor(op: str, types: Types, position: int) -> TensorType:
+    tensor = tensor_of(op, types[position])
+    check_kind(op, tensor, FLOAT)
+    return tensor
+
+
+def _infer_softmax(types: Types, attrs: Attrs) -> Types:
+    op = "neural.softmax"
+    check_count(op, types, 1)
+    tensor = _float_tensor(op, types, 0)
+    _check_axis(op, tensor, attrs["axis"])
+    return (tensor,)
+
+
+def _check_axis(op: str, tensor: TensorType, axis: int) -> None:
+    if axis != -1:
+        check_axis(op, tensor, axis)
+    if (tensor.size if axis == -1 else tensor.shape[axis]) == 0:
+        fail(f"{title(op)} takes an axis that is not empty, but got {tensor}.")
+
+
+def _norm(verb: str, doc: str) -> OpSpec:
+    op = f"neural.{verb}"
+
+    def infer(types: Types, attrs: Attrs) -> Types:
+        check_count(op, types, 2)
+        tensor = _float_tensor(op, types, 0)
+        check_same(op, tensor.element, types[1])
+        _check_axis(op, tensor, attrs["axis"])
+        return (tensor,)
+
+    return OpSpec(
+        op, doc, infer, refuse(op), attrs=("axis",), expansion=f"{verb}/1", unsupported=first_float
+    )
+
+
+def _infer_attention(types: Types, attrs: Attrs) -> Types:
+    op = "neural.attention"
+    check_count(op, types, 3)
+    q, k, v = (_float_tensor(op, types, position) for position in range(3))
+    if not len(q.shape) == len(k.shape) == len(v.shape) == 2:
+        fail(f"{title(op)} takes three matrices, but got {q}, {k} and {v}.")
+    if not q.element == k.element == v.element or not q.space == k.space == v.space:
+        fail(f"{title(op)} takes matrices of one element type in one space, but got {q}, {k} and {v}.")
+    if q.shape[1] != k.shape[1] or k.shape[0] != v.shape[0]:
+        fail(f"{title(op)} takes q [T, d], k [S, d] and v [S, e], but got {q}, {k} and {v}.")
+    if not k.shape[0] or not k.shape[1]:
+        fail(f"{title(op)} takes keys that are not empty, but got {k}.")
+    return (TensorType(q.element, (q.shape[0], v.shape[1]), q.space),)
+
+
+TABLE: tuple[OpSpec, ...] = (
+    OpSpec(
+        "neural.softmax", "e = exp(x - max x), then e / sum e, along an axis (-1: all as one).",
+        _infer_softmax, refuse("neural.softmax"), attrs=("axis",), expansion="softmax/1",
+        unsupported=first_float,
+    ),
+    _norm("layer_norm", "d = x - mean x, then d * rsqrt(mean(d * d) + eps), along an axis."),
+    _norm("rms_norm", "x * rsqrt(mean(x * x) + eps), along an axis."),
+    OpSpec(
+        "neural.attention", "softmax((q kT) * s, axis 1) v with s the correctly rounded 1 / sqrt(d).",
+        _infer_attention, refuse("neural.attention"), expansion="attention/1", unsupported=first_float,
+    ),
+)

@@ -1,0 +1,42 @@
+"""OPS: every operation by name, assembled from one table per family."""
+from __future__ import annotations
+
+from kera_hw.ops import (
+    bits,
+    compare,
+    control,
+    convert,
+    core,
+    effect,
+    fixed,
+    floating,
+    integer,
+    memory,
+    neural,
+    reduce,
+    tensor,
+)
+from kera_hw.ops.spec import OpSpec
+
+FAMILIES: dict[str, tuple[OpSpec, ...]] = {
+    "core": core.TABLE,
+    "integer": integer.TABLE,
+    "fixed": fixed.TABLE,
+    "floating": floating.TABLE,
+    "compare": compare.TABLE,
+    "convert": convert.TABLE,
+    "bits": bits.TABLE,
+    "tensor": tensor.TABLE,
+    "reduce": reduce.TABLE,
+    "control": control.TABLE,
+    "memory": memory.TABLE,
+    "neural": neural.TABLE,
+    "effect": effect.TABLE,
+}
+
+OPS: dict[str, OpSpec] = {
+    spec.name: spec
+    for spec in sorted((spec for table in FAMILIES.values() for spec in table), key=lambda spec: spec.name)
+}
+assert len(OPS) == sum(map(len, FAMILIES.values())), "an operation has two rows"
+assert all(list(spec.attrs) == sorted(spec.attrs) for spec in OPS.values())
