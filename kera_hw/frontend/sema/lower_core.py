@@ -93,6 +93,9 @@ class Lowering:
         self._stmts[type(stmt)](self, frame, stmt)
         self.store.origin = outer
 
+    def add_statements(self, handlers: dict[type, StmtHandler]) -> None:
+        self._stmts = {**self._stmts, **handlers}
+
     def block(self, frame: Frame, block: hir.Block) -> Leaves:
         for stmt in block.stmts:
             self.stmt(frame, stmt)
