@@ -1,4 +1,5 @@
 """Reading users' files with limits, and writing results so that nothing half-written is ever seen."""
+
 from __future__ import annotations
 
 import os

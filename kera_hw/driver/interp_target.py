@@ -1,4 +1,5 @@
 """The reference evaluator as a target."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -3,6 +3,7 @@
 Each arrow is one function; each product is immutable. Stages report diagnostics; ``Session`` collects them
 and never raises for a user's mistake.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass

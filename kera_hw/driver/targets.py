@@ -1,4 +1,5 @@
 """Targets by name. A target makes an executor for one export; each is loaded only when asked for."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

@@ -1,0 +1,120 @@
+"""check, fmt, test, explain: what a writer of programs uses all day."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kera_hw.cli.options import FileArgument, JsonOption, load_or_fail
+from kera_hw.cli.output import AT_FAULT, OK, Output
+from kera_hw.driver.files import read_bytes, write_atomically
+from kera_hw.driver.session import load_program
+from kera_hw.support import CODES, Diagnostic, SourceFile
+
+
+def register(app: typer.Typer) -> None:
+    app.command("check")(check)
+    app.command("test")(test)
+    app.command("fmt")(fmt)
+    app.command("explain")(explain)
+
+
+def check(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Source files or .keg files.")],
+    json: JsonOption = False,
+) -> None:
+    """Check programs: syntax, types, index ranges; print what is wrong.
+
+    Example: kera check fir.kera
+    """
+    output = Output(json)
+    diagnostics: list[Diagnostic] = []
+    rows: list[dict[str, object]] = []
+    for path in files:
+        loaded = load_program(path)
+        diagnostics += loaded.diagnostics
+        graph = loaded.graph
+        exports = [] if graph is None else [{"name": e.name, "kind": e.kind} for e in graph.exports]
+        rows.append({"path": str(path), "fingerprint": graph and graph.fingerprint, "exports": exports})
+        if graph is not None and not loaded.has_errors:
+            listed = ", ".join(f"{e.kind} {e.name}" for e in graph.exports) or "no exports"
+            output.console.print(f"{path}: fine ({listed})\n  {graph.fingerprint}", markup=False)
+    output.finish({"files": rows}, diagnostics)
+
+
+def test(
+    file: FileArgument,
+    name: Annotated[
+        str | None, typer.Option("--filter", metavar="TEXT", help="Run tests whose name holds TEXT.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Run the tests written in a program.
+
+    Example: kera test fir.kera
+    """
+    from kera_hw.driver.testing import run_program_tests
+
+    output = Output(json)
+    loaded, _ = load_or_fail(file, output)
+    results = run_program_tests(loaded, name)
+    for result in results:
+        mark = "[green]ok[/]    " if result.passed else "[red]FAILED[/]"
+        output.console.print(f"{mark} {result.name}")
+    failed = [result for result in results if not result.passed]
+    output.console.print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
+    rows = [{"name": result.name, "passed": result.passed} for result in results]
+    faults = [result.diagnostic for result in failed if result.diagnostic is not None]
+    output.finish({"tests": rows}, faults, AT_FAULT if failed else OK)
+
+
+def fmt(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Source files.")],
+    check_only: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit 1 if a file is not formatted.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Format source files in place; only white space changes.
+
+    Example: kera fmt --check *.kera
+    """
+    from kera_hw.frontend.syntax.fmt import format_source
+
+    output = Output(json)
+    diagnostics: list[Diagnostic] = []
+    rows: list[dict[str, object]] = []
+    unformatted = False
+    for path in files:
+        data = read_bytes(path)
+        if isinstance(data, Diagnostic):
+            diagnostics.append(data)
+            continue
+        formatted, faults = format_source(SourceFile(str(path), data))
+        diagnostics += faults
+        changed = formatted is not None and formatted != data
+        rows.append({"path": str(path), "changed": changed})
+        if changed and formatted is not None:
+            unformatted = True
+            if not check_only:
+                write_atomically(path, formatted)
+            output.console.print(f"{'would format' if check_only else 'formatted'} {path}", markup=False)
+    status = AT_FAULT if check_only and unformatted and not diagnostics else None
+    output.finish({"files": rows}, diagnostics, status)
+
+
+def explain(
+    code: Annotated[str, typer.Argument(metavar="CODE", help="A diagnostic code, e.g. K0301.")],
+) -> None:
+    """Explain a diagnostic code.
+
+    Example: kera explain K0301
+    """
+    info = CODES.get(code.upper())
+    if info is None:
+        print(f"There is no diagnostic {code}.", file=sys.stderr)
+        raise typer.Exit(2)
+    print(f"{code.upper()}: {info.title}\n\n{info.explanation}")
