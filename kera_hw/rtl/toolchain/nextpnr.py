@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from kera_hw.rtl.toolchain.process import move_into_place, run_tool, scratch
 from kera_hw.rtl.toolchain.tools import require
 
 DEFAULT_TIMEOUT_S = 1800.0
+_TOOL_LIBRARY = re.compile(r"[/\\]share[/\\][^|]*\.v:|^wrapper\.v:")  # Yosys's cell maps, our harness
 Family = Literal["ecp5", "ice40"]
 
 
@@ -40,7 +42,8 @@ CHIPS: Mapping[str, Chip] = {chip.name: chip for chip in _CHIPS}
 class PathStep:
     """One piece of a timing path: clock-to-output, logic, routing or set-up.
 
-    ``sources`` are the ``src`` attributes of the net travelled, ``file:line.column-line.column``.
+    ``sources`` are places in the design's text, ``file:line`` or ``file:line.column-line.column``: of the
+    net travelled, or of the cell a signal leaves from; places in the tools' own libraries are left out.
     """
 
     kind: str
@@ -166,7 +169,8 @@ def place_and_route(
     if out_of_context and (config or chip.family != "ecp5"):
         raise ValueError("out_of_context is for ECP5 blocks, and yields no configuration")
     with scratch("pnr") as work:
-        (work / "netlist.json").write_bytes(netlist.read_bytes())
+        design = netlist.read_bytes()
+        (work / "netlist.json").write_bytes(design)
         argv = [
             str(program), chip.flag, "--package", chip.package, "--json", "netlist.json",
             "--freq", f"{target_mhz:g}", "--seed", str(seed), "--timing-allow-fail",
@@ -195,17 +199,60 @@ def place_and_route(
         chip, seed, target_mhz,
         {clock: float(row["achieved"]) for clock, row in report["fmax"].items()},
         {kind: Usage(row["used"], row["available"]) for kind, row in report["utilization"].items()},
-        tuple(_path(row) for row in report.get("critical_paths", [])),
+        _paths(report.get("critical_paths", []), design),
         config, log,
     )
 
 
-def _path(row: Mapping[str, Any]) -> TimingPath:
-    return TimingPath(row["from"], row["to"], tuple(_step(step) for step in row["path"]))
-
-
-def _step(row: Mapping[str, Any]) -> PathStep:
-    return PathStep(
-        row["type"], round(row["delay"] * 1000), row["from"]["cell"], row["from"]["port"],
-        row["to"]["cell"], row["to"]["port"], row.get("net", ""), tuple(row.get("sources", ())),
+def _paths(rows: Sequence[Mapping[str, Any]], design: bytes) -> tuple[TimingPath, ...]:
+    places = _cell_sources(design)
+    return tuple(
+        TimingPath(row["from"], row["to"], tuple(_step(step, places) for step in row["path"]))
+        for row in rows
     )
+
+
+def _step(row: Mapping[str, Any], places: Mapping[str, list[str]]) -> PathStep:
+    cell = row["from"]["cell"]
+    net_sources = [source for source in row.get("sources", ()) if not _TOOL_LIBRARY.search(source)]
+    sources = dict.fromkeys([*net_sources, *_source_of(cell, places)])
+    return PathStep(
+        row["type"], round(row["delay"] * 1000), cell, row["from"]["port"],
+        row["to"]["cell"], row["to"]["port"], row.get("net", ""),
+        tuple(sources),
+    )
+
+
+def _source_of(cell: str, places: Mapping[str, list[str]]) -> list[str]:
+    """A cell's ``src``, or that of the register it feeds.
+
+    nextpnr cuts a carry cell in two and marks the halves after a dollar sign. A LUT has lost its own
+    ``src`` in technology mapping, but is named after the register behind it.
+    """
+    name = cell.partition("$")[0]
+    while name:
+        if name in places:
+            return places[name]
+        name = name.rpartition("_")[0]
+    return []
+
+
+def _cell_sources(design: bytes) -> dict[str, list[str]]:
+    """Where each cell comes from in the design's text, by full name: instances joined by dots."""
+    modules: dict[str, Any] = json.loads(design)["modules"]
+    found: dict[str, list[str]] = {}
+
+    def walk(module: str, prefix: str) -> None:
+        for name, cell in modules[module]["cells"].items():
+            if cell["type"] in modules and modules[cell["type"]]["cells"]:
+                walk(cell["type"], f"{prefix}{name}.")
+                continue
+            places = cell["attributes"].get("src", "").split("|")
+            own = [place for place in places if place and not _TOOL_LIBRARY.search(place)]
+            if own:
+                found[prefix + name] = own
+
+    for name, module in modules.items():
+        if "top" in module["attributes"]:
+            walk(name, "")
+    return found

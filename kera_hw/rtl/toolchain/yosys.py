@@ -117,8 +117,9 @@ def library(family: str) -> list[str]:
 def check(verilog: Sequence[Path], top: str, *, family: str = "ecp5") -> list[str]:
     """Problems that Yosys sees (undriven or doubly driven wires, loops); an empty list is clean."""
     with scratch("check") as work:
-        passes = [*library(family), *read_commands(verilog), f"hierarchy -check -top {top}", "proc", "check"]
-        log = run_script(passes, work)
+        # Optimisation would settle a conflict between two drivers before `check` sees it.
+        reading = [*library(family), *read_commands(verilog), f"hierarchy -check -top {top}"]
+        log = run_script([*reading, f"select {top}", "proc -noopt", "check"], work)
     return re.findall(r"^Warning: (.+)$", log, re.MULTILINE)
 
 
@@ -129,7 +130,8 @@ def rtlil_to_verilog(text: str, *, source_attributes: bool = True, use: str | No
         removed.append("src")
     attributes = " ".join(f"-remove {name}" for name in removed)
     with scratch("verilog") as work:
-        (work / "in.il").write_text(text, encoding="utf-8")
+        # Yosys skips a last line that has no end.
+        (work / "in.il").write_text(text + "\n", encoding="utf-8")
         run_script(
             [
                 "read_rtlil in.il", "proc -nomux -norom", "memory_collect",
