@@ -6,7 +6,7 @@ and what nests is counted, so no input can hang the parser or exhaust the stack.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from kera_hw.frontend.parser.events import FINISH, Advance, Error, Event, Start
@@ -33,7 +33,7 @@ STMT_KEYWORDS = frozenset((K.LET_KW, K.FOR_KW, K.WHILE_KW, K.RETURN_KW, K.CONST_
 ITEM_KEYWORDS = frozenset((
     K.FN_KW, K.STREAM_KW, K.CONST_KW, K.STRUCT_KW, K.TYPE_KW, K.USE_KW, K.PUB_KW,
 ))
-LIST_STOP = STMT_KEYWORDS | ITEM_KEYWORDS | {K.COMMA, K.SEMICOLON}
+LIST_STOP = STMT_KEYWORDS | ITEM_KEYWORDS | {K.COMMA, K.SEMICOLON, K.ARROW, K.L_BRACE}
 
 
 class Completed:
@@ -111,6 +111,9 @@ class ParserCore(ABC):
 
     @abstractmethod
     def atom(self, struct_ok: bool) -> Completed | None: ...
+
+    @abstractmethod
+    def lambda_(self, struct_ok: bool) -> Completed: ...
 
     @abstractmethod
     def postfix(self, found: Completed) -> Completed: ...
@@ -201,6 +204,15 @@ class ParserCore(ABC):
             return True
         return False
 
+    def annotation(self, after: str) -> None:
+        """`: type`, or a report that it is missing."""
+        if self.eat(K.COLON):
+            self.type_()
+            return
+        self.missing("`:` and a type", after)
+        if self.current in (K.IDENT, K.L_BRACKET, K.AMP):
+            self.type_()
+
     def expect(self, kind: SyntaxKind, after: str = "") -> bool:
         """Take the token, or report that it is missing right after the token before."""
         if self.eat(kind):
@@ -283,7 +295,7 @@ class ParserCore(ABC):
     def missing(self, what: str, after: str = "", insert: str | None = None) -> None:
         """Report at the end of the token before, which is where the reader would add what is missing."""
         place = self.span_after_previous()
-        fix = Fix(f"insert {what}", place, insert, safe=insert == ";") if insert else None
+        fix = Fix(f"insert {what}", place, insert, safe=self.new_line[self.pos]) if insert else None
         tail = f" after {after}" if after else ""
         self.error("K0101", f"Expected {what}{tail}, found {self.found()}.", place, fix=fix)
 
@@ -332,30 +344,39 @@ class ParserCore(ABC):
             self.skip_balanced()
         self.close(marker, K.ERROR)
 
-    def comma_list(self, closer: SyntaxKind, element: Callable[[], None]) -> None:
-        """`(a, b,)` and its like, from opener to closer; a missing comma or closer costs one report."""
+    def comma_list(self, closer: SyntaxKind, element: Callable[[], None]) -> int:
+        """`(a, b,)` and its like, from opener to closer; a missing comma or closer costs one report.
+
+        Gives the number of elements, one more where the last has a comma after it: 1 is a parenthesis.
+        """
         opener = self.pos
+        count, complete = 1, True
         self.bump()
         self.expected_closers.append(closer)
         while not (self.at(closer) or self.at(K.END)):
             before = self.pos
             element()
             if self.eat(K.COMMA):
+                count += 1
                 continue
             if self.at(closer):
                 break
             self.unclosed(opener, closer, "`,`")
             if self.pos > before and self.current in ELEMENT_START:
+                count += 1
                 continue  # as though the comma were there
             self.skip_until(LIST_STOP)
             if not self.eat(K.COMMA):
+                complete = self.at(closer)
                 break
+        count -= self.pos == opener + 1
         self.expected_closers.pop()
-        if not self.eat(closer):
+        if not self.eat(closer) and complete:
             self.unclosed(opener, closer)
+        return count
 
     @contextmanager
-    def nested(self) -> Iterator[bool]:
+    def nested(self) -> Generator[bool]:
         """Count a level; gives False, and ends the parse, when there are too many."""
         self.nesting += 1
         if self.nesting > MAX_NESTING:

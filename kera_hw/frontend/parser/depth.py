@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from kera_hw.frontend.syntax.green import GreenElement, GreenNode, GreenToken
@@ -15,7 +15,7 @@ _STACK_FRAMES = 40_000
 
 
 @contextmanager
-def deep_recursion() -> Iterator[None]:
+def deep_recursion() -> Generator[None]:
     """Room for recursive walks over any tree within MAX_TREE_DEPTH, about 25 Python frames a level."""
     old = sys.getrecursionlimit()
     if old >= _STACK_FRAMES:

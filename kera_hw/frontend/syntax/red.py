@@ -101,7 +101,7 @@ class SyntaxNode:
 
     def descendants(self) -> Iterator[SyntaxNode]:
         """This node and all below it, parents first, without recursion."""
-        stack = [self]
+        stack: list[SyntaxNode] = [self]
         while stack:
             node = stack.pop()
             yield node

@@ -37,6 +37,8 @@ class Expressions(ParserCore):
                 return None
             if self.current in _RANGE_OPS:
                 return self._range(self.open(), struct_ok)
+            if self.current in (K.PIPE, K.PIPE_PIPE):
+                return self.lambda_(struct_ok)
             found = self._binary(0, struct_ok)
             return self.operators_after(found, struct_ok) if found else None
 
@@ -68,14 +70,15 @@ class Expressions(ParserCore):
         return self._climb(found, least, struct_ok) if found else None
 
     def _climb(self, lhs: Completed, least: int, struct_ok: bool) -> Completed:
-        compared = False
+        compared = chained = False
         while True:
             operator, count = self._peek_binary()
             power = _POWER.get(operator, -1)
             if power < 0 or power < least:
                 return lhs
             if power == _COMPARE:
-                if compared:
+                if compared and not chained:
+                    chained = True
                     self.error("K0104", f"Comparisons do not chain; `{SPELLING[operator]}` follows another.")
                 compared = True
             marker = self.open_around(lhs)
@@ -84,13 +87,14 @@ class Expressions(ParserCore):
                 self.type_(under_as=True)
                 lhs = self.close(marker, K.CAST_EXPR)
                 continue
-            self._operand(power + 1, struct_ok)
+            complete = self._operand(power + 1, struct_ok)
             lhs = self.close(marker, K.BINARY_EXPR)
+            if not complete:
+                return lhs
 
-    def _operand(self, least: int, struct_ok: bool) -> None:
+    def _operand(self, least: int, struct_ok: bool) -> bool:
         with self.nested() as ok:
-            if ok:
-                self._binary(least, struct_ok)
+            return ok and self._binary(least, struct_ok) is not None
 
     def _peek_binary(self) -> tuple[SyntaxKind, int]:
         """The operator here and how many tokens make it up: `>` comes single from the lexer."""
@@ -143,9 +147,10 @@ class Expressions(ParserCore):
                 found = self.close(marker, K.CALL_EXPR)
             elif self.at(K.L_BRACKET):
                 marker = self.open_around(found)
-                self.comma_list(K.R_BRACKET, self.any_expression)
+                opener = self.pos
+                if not self.comma_list(K.R_BRACKET, self.any_expression):
+                    self.error("K0101", "An index has at least one entry.", self.span_since(opener))
                 found = self.close(marker, K.INDEX_EXPR)
-                self._refuse_empty_index()
             elif self.at(K.DOT):
                 found = self._dotted(self.open_around(found))
             else:
@@ -154,10 +159,6 @@ class Expressions(ParserCore):
     def any_expression(self) -> None:
         """An expression as an element of a list."""
         self.expression()
-
-    def _refuse_empty_index(self) -> None:
-        if self.kinds[self.pos - 2] is K.L_BRACKET and self.kinds[self.pos - 1] is K.R_BRACKET:
-            self.missing("an index")
 
     def _dotted(self, marker: Marker) -> Completed:
         self.bump()

@@ -91,13 +91,19 @@ class Items(ParserCore):
     def _size_param(self) -> None:
         marker = self.open()
         self.name("the name of a compile-time size")
+        if self.at(K.COLON):
+            self.error("K0101", "A compile-time size is a name alone, without a type.")
+            refused = self.open()
+            self.bump()
+            self.type_()
+            self.close(refused, K.ERROR)
         self.close(marker, K.SIZE_PARAM)
 
     def _param(self) -> None:
         marker = self.open()
         self.eat(K.MUT_KW)
-        if self.name("the name of a parameter") and self.expect(K.COLON, "the parameter's name"):
-            self.type_()
+        if self.name("the name of a parameter"):
+            self.annotation("the parameter's name")
         self.close(marker, K.PARAM)
 
     def _effects(self) -> None:
@@ -120,8 +126,7 @@ class Items(ParserCore):
         """`const N: T = e;` after its marker and `pub`."""
         self.bump()
         self.name("the name of a constant")
-        if self.expect(K.COLON, "the constant's name"):
-            self.type_()
+        self.annotation("the constant's name")
         if self.expect(K.EQ, "the constant's type"):
             self.expression()
         self.semicolon()
@@ -140,8 +145,8 @@ class Items(ParserCore):
 
     def _field(self) -> None:
         marker = self.open()
-        if self.name("the name of a field") and self.expect(K.COLON, "the field's name"):
-            self.type_()
+        if self.name("the name of a field"):
+            self.annotation("the field's name")
         self.close(marker, K.STRUCT_FIELD)
 
     def _alias(self, marker: Marker) -> None:

@@ -38,7 +38,7 @@ class Patterns(ParserCore):
             elif self.at(K.L_PAREN):
                 self._tuple_pattern(self.binding_pattern)
             else:
-                self.name("a name or a tuple of names")
+                self.name("the name of a variable")
 
     def match_pattern(self) -> None:
         """`a | b`, where a bar may also come first."""
@@ -100,13 +100,5 @@ class Patterns(ParserCore):
 
     def _tuple_pattern(self, element: Callable[[], None]) -> Completed:
         marker = self.open()
-        count = 0
-
-        def counted() -> None:
-            nonlocal count
-            count += 1
-            element()
-
-        self.comma_list(K.R_PAREN, counted)
-        comma = self.kinds[self.pos - 2] is K.COMMA
-        return self.close(marker, K.PAREN_PATTERN if count == 1 and not comma else K.TUPLE_PATTERN)
+        count = self.comma_list(K.R_PAREN, element)
+        return self.close(marker, K.PAREN_PATTERN if count == 1 else K.TUPLE_PATTERN)

@@ -7,6 +7,7 @@ from kera_hw.support import Fix, Span
 
 K = SyntaxKind
 _BLOCK_LIKE = frozenset((K.BLOCK, K.IF_EXPR, K.MATCH_EXPR))
+_ARM_START = frozenset((K.IDENT, K.UNDERSCORE))
 _ARM_STOP = frozenset((K.COMMA, K.FAT_ARROW, K.SEMICOLON))
 
 
@@ -24,9 +25,7 @@ class Primaries(ParserCore):
             return self._paren()
         if kind is K.L_BRACKET:
             return self._array()
-        if kind in (K.PIPE, K.PIPE_PIPE):
-            return self._lambda()
-        if kind in (K.IF_KW, K.MATCH_KW, K.L_BRACE):
+        if kind in (K.IF_KW, K.MATCH_KW) or (kind is K.L_BRACE and struct_ok):
             return self.block_like()
         self.unexpected("an expression")
         return None
@@ -86,16 +85,8 @@ class Primaries(ParserCore):
 
     def _paren(self) -> Completed:
         marker = self.open()
-        count = 0
-
-        def counted() -> None:
-            nonlocal count
-            count += 1
-            self.expression()
-
-        self.comma_list(K.R_PAREN, counted)
-        comma = self.kinds[self.pos - 2] is K.COMMA
-        return self.close(marker, K.PAREN_EXPR if count == 1 and not comma else K.TUPLE_EXPR)
+        count = self.comma_list(K.R_PAREN, self.any_expression)
+        return self.close(marker, K.PAREN_EXPR if count == 1 else K.TUPLE_EXPR)
 
     def _array(self) -> Completed:
         """`[a, b]` or `[v; d0, d1]`: the token after the first value tells."""
@@ -116,11 +107,12 @@ class Primaries(ParserCore):
 
     # -- lambdas --------------------------------------------------------------------------------
 
-    def _lambda(self) -> Completed:
+    def lambda_(self, struct_ok: bool) -> Completed:
+        """A lambda; the caller has seen its `|`."""
         marker = self.open()
         if not self.eat(K.PIPE_PIPE):
             self.comma_list(K.PIPE, self._lambda_param)
-        self.expression()
+        self.expression(struct_ok)
         return self.close(marker, K.LAMBDA_EXPR)
 
     def _lambda_param(self) -> None:
@@ -173,6 +165,8 @@ class Primaries(ParserCore):
             if self.at(K.R_BRACE):
                 break
             self.unclosed(opener, K.R_BRACE, "`,`")
+            if self.pos > before and (self.current in LITERAL_START or self.current in _ARM_START):
+                continue  # as though the comma were there
             self.skip_until(_ARM_STOP)
             if not self.eat(K.COMMA) and self.pos == before and not self.at(K.R_BRACE):
                 self.bump_error()

@@ -72,6 +72,9 @@ class Statements(ParserCore):
             self.close(marker, K.EXPR_STMT)
         elif kind is K.IDENT and self._at_foreign_jump():
             self._foreign_jump()
+        elif kind in (K.R_PAREN, K.R_BRACKET):
+            self.error("K0106", f"This {self.found()} closes nothing.")
+            self.bump_error()
         else:
             self._expression_statement()
         if self.pos == before and not self.at(K.END):
@@ -83,8 +86,10 @@ class Statements(ParserCore):
         self.binding_pattern()
         if self.eat(K.COLON):
             self.type_()
-        if self.expect(K.EQ, "what `let` binds"):
+        if self.eat(K.EQ):
             self.expression()
+        else:
+            self.missing("`=` and a value")
         self.semicolon()
         self.close(marker, K.LET_STMT)
 
@@ -92,8 +97,7 @@ class Statements(ParserCore):
         marker = self.open()
         self.bump(K.STATE_KW)
         self.bump()
-        if self.expect(K.COLON, "the name of the state"):
-            self.type_()
+        self.annotation("the name of the state")
         if self.eat(K.EQ):
             self.expression()
         self.semicolon()

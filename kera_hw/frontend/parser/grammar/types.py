@@ -1,11 +1,11 @@
 """Types, paths and compile-time arguments."""
 from __future__ import annotations
 
-from kera_hw.frontend.parser.core import ParserCore
+from kera_hw.frontend.parser.core import CLOSERS, OPENERS, ParserCore
 from kera_hw.frontend.syntax.kinds import SPACE_WORDS, SyntaxKind
 
 K = SyntaxKind
-_TYPE_START = frozenset((K.IDENT, K.L_BRACKET, K.L_PAREN, K.AMP))
+_SPACE_FOLLOW = (K.IDENT, K.L_BRACKET, K.L_PAREN)  # what makes `device` a space and not a name
 
 
 class Types(ParserCore):
@@ -44,7 +44,7 @@ class Types(ParserCore):
     def _named_type(self, under_as: bool) -> None:
         marker = self.open()
         word = self.word()
-        if word in SPACE_WORDS and self.nth(1) in _TYPE_START:
+        if word in SPACE_WORDS and self.nth(1) in _SPACE_FOLLOW:
             self.bump(K.SPACE_KW)
             self.type_(under_as)
             self.close(marker, K.SPACE_TYPE)
@@ -85,16 +85,8 @@ class Types(ParserCore):
 
     def _tuple_type(self) -> None:
         marker = self.open()
-        count = 0
-
-        def counted() -> None:
-            nonlocal count
-            count += 1
-            self.type_()
-
-        self.comma_list(K.R_PAREN, counted)
-        comma = self.kinds[self.pos - 2] is K.COMMA
-        self.close(marker, K.PAREN_TYPE if count == 1 and not comma else K.TUPLE_TYPE)
+        count = self.comma_list(K.R_PAREN, self.type_)
+        self.close(marker, K.PAREN_TYPE if count == 1 else K.TUPLE_TYPE)
 
     def generic_args(self) -> None:
         marker = self.open()
@@ -117,7 +109,7 @@ class Types(ParserCore):
             return self._paren_holds_type()
         if not self.at(K.IDENT):
             return False
-        if self.word() in SPACE_WORDS and self.nth(1) in (K.IDENT, K.L_BRACKET, K.L_PAREN):
+        if self.word() in SPACE_WORDS and self.nth(1) in _SPACE_FOLLOW:
             return True
         ahead = 1
         while self.nth(ahead) is K.COLON_COLON and self.nth(ahead + 1) is K.IDENT:
@@ -125,19 +117,31 @@ class Types(ParserCore):
         return self.nth(ahead) in (K.COMMA, K.GT, K.LT, K.END)
 
     def _paren_holds_type(self) -> bool:
-        """`(A, B)` and `()` are types, `(N + 1)` is a size."""
-        if self.nth(1) in (K.R_PAREN, K.L_BRACKET, K.AMP):
+        """`(A, B)`, `()` and `([u8; 4])` are types, `(N + 1)` is a size."""
+        leading = 0
+        while leading < 200 and self.nth(leading) is K.L_PAREN:
+            leading += 1
+        if self.nth(leading) in (K.R_PAREN, K.L_BRACKET, K.AMP):
             return True
-        end, depth = self.pos, 0
-        while end < len(self.kinds) and self.kinds[end] is not K.END:
-            kind = self.kinds[end]
-            if kind in (K.L_PAREN, K.L_BRACKET, K.L_BRACE):
+        if self.word(leading) in SPACE_WORDS and self.nth(leading + 1) in _SPACE_FOLLOW:
+            return True
+        return self._type_mark_within(leading)
+
+    def _type_mark_within(self, leading: int) -> bool:
+        """Whether a tuple's comma or a type's `<` stands inside the parentheses that begin here."""
+        depth = leading
+        # The bound keeps the look-ahead linear on broken files.
+        for ahead in range(leading, leading + 500):
+            kind = self.nth(ahead)
+            if kind in OPENERS:
                 depth += 1
-            elif kind in (K.R_PAREN, K.R_BRACKET, K.R_BRACE):
+            elif kind in CLOSERS:
                 depth -= 1
-            elif depth == 1 and kind in (K.COMMA, K.LT):
+                leading = min(leading, depth)
+            elif kind is K.COMMA and depth <= leading:
                 return True
-            if depth == 0:
+            elif kind is K.LT and self.nth(ahead - 1) is not K.COLON_COLON:
+                return True
+            if depth == 0 or kind is K.END:
                 break
-            end += 1
         return False
