@@ -1,1 +1,31 @@
-"""Kera HW: programs that are graphs, with the same bits on every target."""
+"""Kera HW: programs that are graphs, with the same bits on every target.
+
+    program = kera_hw.load("fir.kera")
+    fir = program.function("fir", target="interp")
+    fir(x=7)                      # one item
+    fir.batch(x=samples)          # leading axis = items; for a stream, the sequence from reset
+"""
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kera_hw.driver.api import Function, Program, load
+    from kera_hw.support import KeraError
+
+__all__ = ["Function", "KeraError", "Program", "load"]
+__version__ = "0.1.0"
+
+# The interface stands on every layer; loading it on first use keeps each layer importable by itself.
+_HOMES = {
+    "Function": "kera_hw.driver.api", "Program": "kera_hw.driver.api", "load": "kera_hw.driver.api",
+    "KeraError": "kera_hw.support",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(home), name)

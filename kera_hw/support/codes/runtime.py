@@ -13,6 +13,10 @@ TABLE: Table = (
     ("K0901", "test failed",
      "An assertion of an in-file test does not hold. The message shows both values and the first element at "
      "which they differ; equality is bit for bit."),
+    ("K0904", "input does not fit",
+     "A value's name, shape, dtype or range is not what the parameter takes."),
+    ("K0905", "unusable argument",
+     "A value given to the command does not name a parameter or cannot be read as one."),
     ("K0950", "tool missing",
      "An external tool that the request needs is not installed. `kera doctor` says which tools are "
      "missing and how to get each of them."),
