@@ -1,1 +1,6 @@
-"""The reference evaluator: nothing but each op's own evaluate, applied in order."""
+"""The reference evaluator: a graph's meaning through ``OPS[...].evaluate`` alone."""
+from kera_hw.interp.evaluator import run_region, unsupported_ops
+from kera_hw.interp.exports import run_export
+from kera_hw.interp.values import flatten_value, unflatten_value
+
+__all__ = ["flatten_value", "run_export", "run_region", "unflatten_value", "unsupported_ops"]

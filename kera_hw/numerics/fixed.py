@@ -22,9 +22,8 @@ def sign(raw: Array, kind: FixType) -> Array:
     """-1, 0 or 1 as a value of the format; where the format can't hold it, the nearest value it has."""
     one = min(1 << kind.fraction_bits, kind.raw.max)
     minus_one = max(-(1 << kind.fraction_bits), kind.raw.min)
-    to = raw.dtype.type
-    negative = np.where(raw < 0, to(minus_one), to(0)) if kind.signed else to(0)
-    return np.where(raw > 0, to(one), negative)
+    values: Array = np.array([minus_one if kind.signed else 0, 0, one], raw.dtype)
+    return values[np.sign(raw).astype(np.intp) + 1]
 
 
 def round_to(raw: Array, fraction_bits: int, result: FixType, mode: str, overflow: str) -> Array:

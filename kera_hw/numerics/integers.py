@@ -125,7 +125,8 @@ def add_carry(a: Array, b: Array, carry: Array, kind: IntType) -> tuple[Array, A
 def mul_wide(a: Array, b: Array, result: IntType) -> Array:
     """The exact product in a type as wide as both operands together."""
     dtype = numpy_dtype(result)
-    return canonical(a.astype(dtype) * b.astype(dtype), result)
+    x: Array = a.astype(dtype)
+    return canonical(x * b.astype(dtype), result)
 
 
 def minimum(a: Array, b: Array) -> Array:

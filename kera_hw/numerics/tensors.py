@@ -63,7 +63,7 @@ def _window(a: Array, sizes: Sequence[int], starts: Sequence[Array]) -> tuple[sl
     rank = len(sizes)
     places = [clamped(start, extent - size) for start, extent, size in zip(starts, a.shape[1:], sizes)]
     if all(isinstance(place, int) for place in places):
-        return (slice(None), *(slice(p, p + size) for p, size in zip(places, sizes)))  # type: ignore[misc]
+        return (slice(None), *(slice(p, p + size) for p, size in zip(places, sizes)))
     found: list[slice | Array] = [_lanes(a.shape[0], rank)]
     for axis, (place, size) in enumerate(zip(places, sizes)):
         steps = np.arange(size).reshape(1, *(size if k == axis else 1 for k in range(rank)))

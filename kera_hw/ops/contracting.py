@@ -13,26 +13,19 @@ from kera_hw.ops.rules import (
     Types,
     check_count,
     check_kind,
+    check_order,
     check_same,
     fail,
     first_float,
+    raw_int,
     refuse_floats,
     tensor_of,
     title,
 )
 from kera_hw.ops.spec import Attrs, EvalCall, OpSpec
-from kera_hw.types import F32, FixType, FloatType, IntType, TensorType, Type, element_type
+from kera_hw.types import F32, FloatType, IntType, TensorType, Type, element_type
 
-ORDERS = ("lanes", "sequential", "tree", "exact")
 MULS = ("fused", "unfused", "wide")
-
-
-def _raw(kind: Type) -> IntType:
-    element = element_type(kind)
-    if isinstance(element, FixType):
-        return element.raw
-    assert isinstance(element, IntType)
-    return element
 
 
 def _operands(op: str, types: Types, ranks: tuple[int, int]) -> tuple[TensorType, TensorType]:
@@ -65,18 +58,13 @@ def _infer_dot(types: Types, attrs: Attrs) -> Types:
     if a.shape != b.shape:
         fail(f"{title(op)} takes vectors of one length, but got {a} and {b}.")
     _check_mul(op, a.element, attrs)
-    order = attrs["order"]
-    if isinstance(a.element, FloatType):
-        if order not in ORDERS:
-            fail(f"{title(op)} knows the orders {', '.join(ORDERS)}, and `{order}` is none of them.")
-    elif order != "":
-        fail(f"{title(op)} on {a.element} gives the same in every order, so it takes no `order`.")
+    check_order(op, a.element, attrs)
     return (a.element,)
 
 
 def _dot(call: EvalCall) -> Sequence[Array]:
     refuse_floats("reduce.dot", call)
-    return (reductions.dot(call.args[0], call.args[1], _raw(call.arg_types[0])),)
+    return (reductions.dot(call.args[0], call.args[1], raw_int(call.arg_types[0])),)
 
 
 def _infer_matmul(types: Types, attrs: Attrs) -> Types:
@@ -90,7 +78,7 @@ def _infer_matmul(types: Types, attrs: Attrs) -> Types:
 
 def _matmul(call: EvalCall) -> Sequence[Array]:
     refuse_floats("reduce.matmul", call)
-    return (reductions.matmul(call.args[0], call.args[1], _raw(call.arg_types[0])),)
+    return (reductions.matmul(call.args[0], call.args[1], raw_int(call.arg_types[0])),)
 
 
 def _out_extent(op: str, extent: int, size: int, stride: int, pad: int) -> int:
@@ -122,7 +110,7 @@ def _infer_conv2d(types: Types, attrs: Attrs) -> Types:
 def _conv2d(call: EvalCall) -> Sequence[Array]:
     refuse_floats("reduce.conv2d", call)
     x, w = call.args
-    return (reductions.conv2d(x, w, call.attrs["stride"], call.attrs["pad"], _raw(call.arg_types[0])),)
+    return (reductions.conv2d(x, w, call.attrs["stride"], call.attrs["pad"], raw_int(call.arg_types[0])),)
 
 
 def _infer_pool(op: str, types: Types, attrs: Attrs, kinds: Kinds) -> Types:
@@ -134,7 +122,7 @@ def _infer_pool(op: str, types: Types, attrs: Attrs, kinds: Kinds) -> Types:
     if len(x.shape) != 3 or 0 in x.shape[1:]:
         fail(f"{title(op)} takes a tensor [C, H, W] that is not empty, but got {x}.")
     if size < 1 or pad >= size:
-        fail(f"{title(op)} takes a window of at least 1 that is larger than the padding, not {size} by {pad}.")
+        fail(f"{title(op)} takes a window larger than its padding, but got {size} and {pad}.")
     height, width = (_out_extent(op, extent, size, stride, pad) for extent in x.shape[1:])
     return (TensorType(x.element, (x.shape[0], height, width), x.space),)
 
@@ -161,13 +149,13 @@ def _pool_windows(call: EvalCall, filler: int) -> Array:
 def _max_pool2d(call: EvalCall) -> Sequence[Array]:
     refuse_floats("reduce.max_pool2d", call)
     # Padding by the least value takes no part: every window holds at least one real position.
-    view = _pool_windows(call, _raw(call.arg_types[0]).min)
+    view = _pool_windows(call, raw_int(call.arg_types[0]).min)
     return (np.maximum.reduce(view, axis=(4, 5)),)
 
 
 def _avg_pool2d(call: EvalCall) -> Sequence[Array]:
     refuse_floats("reduce.avg_pool2d", call)
-    kind, size, attrs = _raw(call.arg_types[0]), call.attrs["size"], call.attrs
+    kind, size, attrs = raw_int(call.arg_types[0]), call.attrs["size"], call.attrs
     view = _pool_windows(call, 0)
     sums = reductions.total(view.reshape(*view.shape[:4], -1), 4, kind)
     ones = np.ones((1, 1, *call.args[0].shape[2:]), np.int64)

@@ -5,8 +5,18 @@ from collections.abc import Callable, Sequence
 
 from kera_hw.numerics import fixed, integers
 from kera_hw.numerics.arrays import Array
-from kera_hw.ops.rules import FIX, Types, check_count, check_kind, fail, joint_shape, like, same_type_rule, spread
-from kera_hw.ops.rules import title
+from kera_hw.ops.rules import (
+    FIX,
+    Types,
+    check_count,
+    check_kind,
+    fail,
+    joint_shape,
+    like,
+    same_type_rule,
+    spread,
+    title,
+)
 from kera_hw.ops.spec import Attrs, EvalCall, OpSpec, Trait
 from kera_hw.types import FixType, IntType, element_type
 

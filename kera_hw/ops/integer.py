@@ -5,8 +5,19 @@ from collections.abc import Callable, Sequence
 
 from kera_hw.numerics import integers
 from kera_hw.numerics.arrays import Array
-from kera_hw.ops.rules import INT, Types, check_count, elementwise, fail, int_element, joint_shape, like, spread
-from kera_hw.ops.rules import same_type_rule, title
+from kera_hw.ops.rules import (
+    INT,
+    Types,
+    check_count,
+    elementwise,
+    fail,
+    int_element,
+    joint_shape,
+    like,
+    same_type_rule,
+    spread,
+    title,
+)
 from kera_hw.ops.spec import Attrs, EvalCall, OpSpec, Trait
 from kera_hw.types import BOOL, BoolType, IntType, element_type
 
@@ -81,7 +92,9 @@ TABLE: tuple[OpSpec, ...] = (
     _binary("add", "Sum modulo 2^W.", integers.add, C, A),
     _binary("sub", "Difference modulo 2^W.", integers.sub),
     _binary("mul", "Product modulo 2^W.", integers.mul, C, A),
-    _binary("div", "Quotient truncated toward zero; x / 0 has all bits set and MIN / -1 is MIN.", integers.div),
+    _binary(
+        "div", "Quotient truncated toward zero; x / 0 has all bits set and MIN / -1 is MIN.", integers.div
+    ),
     _binary("rem", "Remainder with the dividend's sign; x % 0 is x and MIN % -1 is 0.", integers.rem),
     _unary("neg", "Negation modulo 2^W: the negative of MIN is MIN.", integers.neg, Trait.INVOLUTION),
     _unary("abs", "Absolute value; that of MIN is MIN.", integers.absolute),

@@ -1,8 +1,19 @@
 """Composite neural operations: one node each, defined by a documented expansion."""
 from __future__ import annotations
 
-from kera_hw.ops.rules import FLOAT, Types, check_axis, check_count, check_kind, check_same, fail, first_float
-from kera_hw.ops.rules import refuse, tensor_of, title
+from kera_hw.ops.rules import (
+    FLOAT,
+    Types,
+    check_axis,
+    check_count,
+    check_kind,
+    check_same,
+    fail,
+    first_float,
+    refuse,
+    tensor_of,
+    title,
+)
 from kera_hw.ops.spec import Attrs, OpSpec
 from kera_hw.types import TensorType
 

@@ -15,36 +15,17 @@ from kera_hw.ops.rules import (
     check_axis,
     check_count,
     check_kind,
+    check_order,
     fail,
     first_float,
+    raw_int,
     refuse_floats,
     tensor_of,
     tensor_or_scalar,
     title,
 )
 from kera_hw.ops.spec import Attrs, EvalCall, InferRule, OpSpec
-from kera_hw.types import U32, BoolType, FixType, FloatType, IntType, TensorType, Type, element_type
-
-ORDERS = ("lanes", "sequential", "tree", "exact")
-
-
-def raw_int(kind: Type) -> IntType:
-    """The integer type behind the elements of an integer or fixed-point operand."""
-    element = element_type(kind)
-    if isinstance(element, FixType):
-        return element.raw
-    assert isinstance(element, IntType)
-    return element
-
-
-def check_order(op: str, element: Type, attrs: Attrs) -> None:
-    """A float reduction names its order; any other has none."""
-    order = attrs["order"]
-    if isinstance(element, FloatType):
-        if order not in ORDERS:
-            fail(f"{title(op)} knows the orders {', '.join(ORDERS)}, and `{order}` is none of them.")
-    elif order != "":
-        fail(f"{title(op)} on {element} gives the same in every order, so it takes no `order`.")
+from kera_hw.types import U32, BoolType, FloatType, IntType, TensorType, Type
 
 
 def _extent(op: str, tensor: TensorType, axis: int) -> int:
@@ -79,7 +60,9 @@ def _axis_rule(
 def _along(call: EvalCall) -> tuple[Array, int]:
     """The operand and its array axis; all axes merge into one for axis -1."""
     values, axis = call.args[0], call.attrs["axis"]
-    return (values.reshape(values.shape[0], -1), 1) if axis == -1 and values.ndim != 2 else (values, max(axis, 0) + 1)
+    if axis == -1 and values.ndim > 2:
+        return values.reshape(values.shape[0], -1), 1
+    return values, max(axis, 0) + 1
 
 
 def _folding(
@@ -150,7 +133,8 @@ TABLE: tuple[OpSpec, ...] = (
         reductions.product, _axis_rule("reduce.prod", (IntType, FloatType), ordered=True), "axis", "order",
     ),
     _folding("min", "The least element.", _least, _axis_rule("reduce.min", NUMBER, nonempty=True), "axis"),
-    _folding("max", "The greatest element.", _greatest, _axis_rule("reduce.max", NUMBER, nonempty=True), "axis"),
+    _folding("max", "The greatest element.", _greatest,
+             _axis_rule("reduce.max", NUMBER, nonempty=True), "axis"),
     _logical("any", "Whether any element is true; false where empty.", np.logical_or.reduce),
     _logical("all", "Whether all elements are true; true where empty.", np.logical_and.reduce),
     _folding(

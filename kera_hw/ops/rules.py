@@ -28,6 +28,7 @@ SCALAR: Kinds = (BoolType, IntType, FixType, FloatType)
 _NOUNS: dict[type[Type], str] = {
     BoolType: "bool", IntType: "integer", FixType: "fixed-point", FloatType: "floating-point",
 }
+ORDERS = ("lanes", "sequential", "tree", "exact")
 _COUNTS = ("no operands", "one operand", "two operands", "three operands", "four operands")
 
 
@@ -73,6 +74,15 @@ def check_same(op: str, first: Type, second: Type) -> None:
 
 def int_element(op: str, kind: Type) -> IntType:
     element = check_kind(op, kind, INT)
+    assert isinstance(element, IntType)
+    return element
+
+
+def raw_int(kind: Type) -> IntType:
+    """The integer type behind the elements of an integer or fixed-point operand."""
+    element = element_type(kind)
+    if isinstance(element, FixType):
+        return element.raw
     assert isinstance(element, IntType)
     return element
 
@@ -145,6 +155,16 @@ def check_leaf(op: str, kind: Type) -> Type:
 def check_axis(op: str, kind: TensorType, axis: int) -> None:
     if not 0 <= axis < len(kind.shape):
         fail(f"{title(op)} got axis {axis}, but {kind} has axes 0 to {len(kind.shape) - 1}.")
+
+
+def check_order(op: str, element: Type, attrs: Attrs) -> None:
+    """A float reduction names its order; any other has none."""
+    order = attrs["order"]
+    if isinstance(element, FloatType):
+        if order not in ORDERS:
+            fail(f"{title(op)} knows the orders {', '.join(ORDERS)}, and `{order}` is none of them.")
+    elif order != "":
+        fail(f"{title(op)} on {element} gives the same in every order, so it takes no `order`.")
 
 
 def tensor_or_scalar(element: Type, shape: Sequence[int], space: str) -> Type:

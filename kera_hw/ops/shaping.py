@@ -107,7 +107,8 @@ def infer_reshape(types: Types, attrs: Attrs) -> Types:
 def infer_permute(types: Types, attrs: Attrs) -> Types:
     op = "tensor.permute"
     check_count(op, types, 1)
-    tensor, axes = tensor_of(op, types[0]), attrs["axes"]
+    tensor = tensor_of(op, types[0])
+    axes: tuple[int, ...] = attrs["axes"]
     if sorted(axes) != list(range(len(tensor.shape))):
         fail(f"{title(op)} takes each axis of {tensor} once, but got {list(axes)}.")
     return _with_shape(tensor, tuple(tensor.shape[axis] for axis in axes))
@@ -131,7 +132,8 @@ def infer_broadcast(types: Types, attrs: Attrs) -> Types:
 def infer_concat(types: Types, attrs: Attrs) -> Types:
     op = "tensor.concat"
     check_least(op, types, 1)
-    first, axis = tensor_of(op, types[0]), attrs["axis"]
+    first = tensor_of(op, types[0])
+    axis: int = attrs["axis"]
     check_axis(op, first, axis)
     total = 0
     for kind in types:
@@ -141,7 +143,7 @@ def infer_concat(types: Types, attrs: Attrs) -> Types:
         if len(tensor.shape) != len(first.shape) or any(
             a != b for k, (a, b) in enumerate(zip(tensor.shape, first.shape)) if k != axis
         ):
-            fail(f"{title(op)} takes tensors that agree on all axes but {axis}, but got {first} and {tensor}.")
+            fail(f"{title(op)} takes tensors that agree off axis {axis}, but got {first} and {tensor}.")
         total += tensor.shape[axis]
     return _with_shape(first, (*first.shape[:axis], total, *first.shape[axis + 1:]))
 

@@ -127,8 +127,10 @@ TABLE: tuple[OpSpec, ...] = (
         "update_slice", "The tensor with a window replaced; each start clamps so that the window fits.",
         shaping.infer_update_slice, _update_slice,
     ),
-    _row("reshape", "The same elements, row-major, in another shape.", shaping.infer_reshape, _reshape, "shape"),
-    _row("permute", "Axis k of the result is axis axes[k] of the operand.", shaping.infer_permute, _permute, "axes"),
+    _row("reshape", "The same elements, row-major, in another shape.",
+         shaping.infer_reshape, _reshape, "shape"),
+    _row("permute", "Axis k of the result is axis axes[k] of the operand.",
+         shaping.infer_permute, _permute, "axes"),
     _row(
         "broadcast", "A scalar or tensor stretched to a shape, trailing axes aligned.",
         shaping.infer_broadcast, _broadcast, "shape",
@@ -146,5 +148,6 @@ TABLE: tuple[OpSpec, ...] = (
         _infer_iota, _iota, _S, attrs=("size", "type"), unsupported=_iota_unsupported,
     ),
     _row("stack", "Values of one type along a new outer axis.", shaping.infer_stack, _stack),
-    _row("shift_in", "Axis 0 without its first element, with a new last one.", shaping.infer_shift_in, _shift_in),
+    _row("shift_in", "Axis 0 without its first element, with a new last one.",
+         shaping.infer_shift_in, _shift_in),
 )

@@ -17,6 +17,17 @@ TABLE: Table = (
      "A value's name, shape, dtype or range is not what the parameter takes."),
     ("K0905", "unusable argument",
      "A value given to the command does not name a parameter or cannot be read as one."),
+    ("K0911", "input missing, unknown or of another structure",
+     "Inputs are given by parameter name: structs as dicts with exactly their fields, tuples as tuples."),
+    ("K0912", "input of another shape",
+     "An array does not have the parameter's shape, preceded in a batch by the number of items."),
+    ("K0913", "input of another kind of number",
+     "Integers and fixed point take integer arrays, bool takes bool arrays, a float takes its own dtype; "
+     "nothing is converted silently."),
+    ("K0914", "input out of range",
+     "A value does not fit the parameter's type; fixed point is given as its raw integer."),
+    ("K0915", "number of items unclear",
+     "Every input of a batch has the items along its leading axis, as many in each."),
     ("K0950", "tool missing",
      "An external tool that the request needs is not installed. `kera doctor` says which tools are "
      "missing and how to get each of them."),

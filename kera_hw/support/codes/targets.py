@@ -4,4 +4,7 @@ from __future__ import annotations
 from kera_hw.support.codes.info import Table
 
 TABLE: Table = (
+    ("K0701", "operation without reference evaluation",
+     "The interpreter computes no operation it could get wrong: this one has no exact evaluation on its type "
+     "yet. Use integers or fixed point there."),
 )

@@ -1,0 +1,174 @@
+"""Evaluates regions on batches: nodes in topological order, each value dropped after its last use.
+
+A value that is the same in every lane shows it by a zero batch stride; an operation on such values alone
+is evaluated once, in a batch of one. The order of nodes and the place of every value are worked out once
+for each region (``compile_region``) and kept.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from kera_hw.graph.node import Node, Region, regions_of
+from kera_hw.ops.registry import OPS
+from kera_hw.ops.spec import Array, Attrs, EvalCall, EvaluateRule, RegionLike
+from kera_hw.types import Type
+
+CACHED_REGIONS = 4096
+
+
+class Step:
+    """One node made ready: its rule, where operands are and results go, and what dies after it."""
+
+    __slots__ = ("arg_types", "attrs", "dying", "evaluate", "first_out", "operands", "types")
+
+    def __init__(self, node: Node, operands: tuple[int, ...], first_out: int, dying: tuple[int, ...]) -> None:
+        self.evaluate: EvaluateRule = OPS[node.opcode].evaluate
+        self.operands = operands
+        self.arg_types: tuple[Type, ...] = tuple(ref.type for ref in node.inputs)
+        self.types = node.types
+        self.attrs: Attrs = dict(node.attrs)
+        self.first_out = first_out
+        self.dying = dying
+
+
+class Program:
+    """A region made ready for evaluation, with its constants at the batch size used last."""
+
+    __slots__ = ("_constants", "_constants_batch", "_sources", "params", "results", "slots", "steps")
+
+    def __init__(self, region: Region) -> None:
+        nodes = region.nodes()
+        places: dict[Node, int] = {}
+        self.slots = 0
+        for node in nodes:
+            places[node] = self.slots
+            self.slots += len(node.types)
+        self.results = tuple(places[ref.node] + ref.index for ref in region.results)
+        last_use: dict[int, Node] = {}
+        for node in nodes:
+            for ref in node.inputs:
+                last_use[places[ref.node] + ref.index] = node
+        for slot in self.results:
+            last_use.pop(slot, None)
+        dying: dict[Node, list[int]] = {}
+        for slot, node in last_use.items():
+            dying.setdefault(node, []).append(slot)
+        self.params: list[tuple[int, int]] = []
+        self._sources: list[Step] = []
+        self.steps: list[Step] = []
+        for node in nodes:
+            operands = tuple(places[ref.node] + ref.index for ref in node.inputs)
+            if node.opcode == "core.param":
+                index = node.attr("index")
+                assert isinstance(index, int)
+                self.params.append((places[node], index))
+                continue
+            step = Step(node, operands, places[node], tuple(dying.get(node, ())))
+            (self._sources if node.opcode == "core.constant" else self.steps).append(step)
+        self._constants: list[Array] = []
+        self._constants_batch = -1
+
+    def constants(self, context: Context) -> list[tuple[int, Array]]:
+        """(place, value) of each constant in the context's batch."""
+        if self._constants_batch != context.batch:
+            self._constants = [
+                step.evaluate(EvalCall(context, (), (), step.types, step.attrs))[0] for step in self._sources
+            ]
+            self._constants_batch = context.batch
+        return [(step.first_out, value) for step, value in zip(self._sources, self._constants)]
+
+
+@lru_cache(maxsize=CACHED_REGIONS)
+def compile_region(region: Region) -> Program:
+    """The region's program; regions are compared by identity."""
+    return Program(region)
+
+
+class Context:
+    """Evaluation at one batch size: what evaluate rules see."""
+
+    __slots__ = ("_single", "batch")
+
+    def __init__(self, batch: int) -> None:
+        self.batch = batch
+        self._single: Context | None = self if batch == 1 else None
+
+    def single(self) -> Context:
+        """The context of a batch of one."""
+        if self._single is None:
+            self._single = Context(1)
+        return self._single
+
+    def run(self, region: RegionLike, args: Sequence[Array], batch: int | None = None) -> list[Array]:
+        """The region's results on batch-first arguments; ``batch`` where it differs from the current."""
+        assert isinstance(region, Region)
+        context = self if batch is None or batch == self.batch else Context(batch)
+        return context.execute(compile_region(region), args)
+
+    def execute(self, program: Program, args: Sequence[Array]) -> list[Array]:
+        """The results of a compiled region."""
+        values: list[Array] = [_NOTHING] * program.slots
+        for slot, index in program.params:
+            values[slot] = args[index]
+        for slot, value in program.constants(self):
+            values[slot] = value
+        many = self.batch > 1
+        for step in program.steps:
+            operands = tuple([values[slot] for slot in step.operands])
+            if many and _same_in_all_lanes(operands):
+                outs = self._once(step, operands)
+            else:
+                outs = step.evaluate(EvalCall(self, operands, step.arg_types, step.types, step.attrs))
+            slot = step.first_out
+            for out in outs:
+                values[slot] = out
+                slot += 1
+            for slot in step.dying:
+                values[slot] = _NOTHING
+        return [values[slot] for slot in program.results]
+
+    def _once(self, step: Step, operands: tuple[Array, ...]) -> list[Array]:
+        """A step whose operands are the same in every lane."""
+        rows = tuple([operand[:1] for operand in operands])
+        outs = step.evaluate(EvalCall(self.single(), rows, step.arg_types, step.types, step.attrs))
+        return [np.broadcast_to(out, (self.batch, *out.shape[1:])) for out in outs]
+
+
+_NOTHING: Array = np.empty(0, np.bool_)
+
+
+def _same_in_all_lanes(operands: tuple[Array, ...]) -> bool:
+    for operand in operands:  # a plain loop: this runs for every operation
+        if operand.strides[0] != 0:
+            return False
+    return True
+
+
+def run_region(region: Region, args: Sequence[Array], batch: int) -> list[Array]:
+    """The region's results on canonical batch-first arguments, ``batch >= 1`` lanes.
+
+    Results may be read-only views. Raises ``Unsupported`` where an operation has no evaluation on its type.
+    """
+    return Context(batch).execute(compile_region(region), args)
+
+
+def unsupported_ops(region: Region) -> list[tuple[str, Type]]:
+    """Operations (with the type at fault) that evaluation would refuse, nested regions included."""
+    found: dict[tuple[str, Type], None] = {}
+    seen: set[Region] = set()
+    waiting = [region]
+    while waiting:
+        current = waiting.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        for node in current.nodes():
+            waiting.extend(regions_of(node))
+            rule = OPS[node.opcode].unsupported
+            kind = rule(tuple(ref.type for ref in node.inputs), node.types) if rule else None
+            if kind is not None:
+                found.setdefault((node.opcode, kind))
+    return sorted(found, key=lambda item: (item[0], str(item[1])))

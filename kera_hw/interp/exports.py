@@ -1,0 +1,115 @@
+"""Runs an exported function or stream on values from outside."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from kera_hw.graph.node import Export, Region
+from kera_hw.interp.evaluator import Context, compile_region, unsupported_ops
+from kera_hw.interp.values import Value, flatten_value, item_count, reject, unflatten_value
+from kera_hw.numerics.arrays import Array
+from kera_hw.ops.registry import OPS
+from kera_hw.ops.spec import EvalCall
+from kera_hw.support import Diagnostic, KeraError
+from kera_hw.types import Type, leaf_types, numpy_dtype, shape_of
+
+
+def run_export(
+    export: Export, inputs: Mapping[str, Value], batch: bool = False, items: int | None = None
+) -> Value:
+    """The export's result on values by parameter name, by the conventions of ``interp.values``.
+
+    Without ``batch``: one item (a stream's from reset). With it every input has a leading axis: the items of
+    a ``fn``, independent of each other, or the sequence a ``stream`` takes from reset; ``items`` says how
+    many where there is no parameter to show it. Raises KeraError: K0701, K0911 to K0915.
+    """
+    check_supported(export)
+    count = _count(export, inputs, items) if batch else None
+    args = _arguments(export, inputs, count)
+    lanes = 1 if count is None else count
+    leaves = run_leaves(export, args, lanes)
+    return unflatten_value(export.result, leaves, batch)
+
+
+def run_leaves(export: Export, args: list[Array], items: int) -> list[Array]:
+    """Result leaves of ``items`` items from canonical batch-first parameter leaves."""
+    if items == 0:
+        return _empty(leaf_types(export.result), 0)
+    if export.kind == "stream":
+        return _run_stream(export, args, items)
+    results = Context(items).execute(compile_region(export.region), args)
+    return [np.ascontiguousarray(result) for result in results]
+
+
+def check_supported(export: Export) -> None:
+    """Raise K0701 for every operation that has no reference evaluation on its type."""
+    refused = _unsupported(export.region)
+    if refused:
+        raise KeraError(
+            Diagnostic(
+                "K0701",
+                f"`{export.name}` uses `{op}` on {kind}, which the interpreter does not compute yet.",
+            )
+            for op, kind in refused
+        )
+
+
+@lru_cache(maxsize=256)
+def _unsupported(region: Region) -> tuple[tuple[str, Type], ...]:
+    return tuple(unsupported_ops(region))
+
+
+def _count(export: Export, inputs: Mapping[str, Value], items: int | None) -> int:
+    """How many items the inputs hold; each is checked against it when it is flattened."""
+    for name, kind in export.params:
+        found = item_count(kind, inputs[name]) if name in inputs else None
+        if found is not None and items is not None and found != items:
+            reject("K0915", f"`{name}` holds {found} items, but {items} are to be run.")
+        items = found if items is None else items
+    if items is None:
+        reject("K0915", f"The inputs of `{export.name}` do not show how many items to run.")
+    return items
+
+
+def _arguments(export: Export, inputs: Mapping[str, Value], count: int | None) -> list[Array]:
+    wanted = [name for name, _ in export.params]
+    for name in inputs:
+        if name not in wanted:
+            known = ", ".join(f"`{item}`" for item in wanted) or "none"
+            reject("K0911", f"`{export.name}` has no parameter `{name}`; it has {known}.")
+    leaves: list[Array] = []
+    for name, kind in export.params:
+        if name not in inputs:
+            reject("K0911", f"`{export.name}` takes `{name}` of type {kind}, which is missing.")
+        leaves += flatten_value(kind, inputs[name], count, name)
+    return leaves
+
+
+def _empty(kinds: tuple[Type, ...], items: int) -> list[Array]:
+    return [np.zeros((items, *shape_of(kind)), numpy_dtype(kind)) for kind in kinds]
+
+
+def initial_state(export: Export) -> list[Array]:
+    """The state leaves at reset, as a batch of one."""
+    context = Context(1)
+    found: list[Array] = []
+    for var in export.state:
+        node = var.initial.node
+        call = EvalCall(context, (), (), node.types, dict(node.attrs))
+        found.append(OPS[node.opcode].evaluate(call)[var.initial.index])
+    return found
+
+
+def _run_stream(export: Export, args: list[Array], items: int) -> list[Array]:
+    """Items one after another through the state, each a batch of one."""
+    kinds = leaf_types(export.result)
+    outs = _empty(kinds, items)
+    program, context, state = compile_region(export.region), Context(1), initial_state(export)
+    for k in range(items):
+        results = context.execute(program, [*(arg[k : k + 1] for arg in args), *state])
+        for position, out in enumerate(outs):
+            out[k] = results[position][0]
+        state = results[len(outs):]
+    return outs

@@ -1,0 +1,183 @@
+"""Values at the edge: Python and NumPy values to leaves and back, checked against their types.
+
+Conventions: integers in the smallest dtype that holds them, fixed point as its raw integer, structs as
+dicts, tuples as tuples; a tensor of structs is a dict of arrays. With a batch every array has the items as
+its leading axis. Faults raise KeraError with K0911 to K0915.
+"""
+from __future__ import annotations
+
+from typing import Any, NoReturn, cast
+
+import numpy as np
+
+from kera_hw.numerics import floatbits
+from kera_hw.numerics.arrays import Array, is_canonical
+from kera_hw.support import Diagnostic, KeraError
+from kera_hw.types import (
+    BoolType,
+    FixType,
+    FloatType,
+    IntType,
+    StructType,
+    TensorType,
+    TupleType,
+    Type,
+    element_type,
+    numpy_dtype,
+    shape_of,
+)
+
+Value = Any
+
+
+def reject(code: str, message: str) -> NoReturn:
+    """Raise the one diagnostic of an input at fault."""
+    raise KeraError([Diagnostic(code, message)])
+
+
+def flatten_value(kind: Type, value: Value, batch: int | None = None, name: str = "value") -> list[Array]:
+    """The leaves of a value as canonical batch-first arrays, ``(1, ...)`` where ``batch`` is None.
+
+    ``batch``: how many items the leading axis of each array must hold. ``name`` is for messages.
+    """
+    leaves: list[Array] = []
+    _flatten(kind, value, () if batch is None else (batch,), name, leaves)
+    return [leaf[np.newaxis] for leaf in leaves] if batch is None else leaves
+
+
+def _flatten(kind: Type, value: Value, outer: tuple[int, ...], name: str, leaves: list[Array]) -> None:
+    if isinstance(kind, StructType):
+        names = [field for field, _ in kind.fields]
+        items = cast("dict[str, Value]", value)
+        if not isinstance(value, dict) or set(items) != set(names):
+            reject("K0911", f"`{name}` is a {kind}: give it as a dict with the fields {', '.join(names)}.")
+        for field, item in kind.fields:
+            _flatten(item, items[field], outer, f"{name}.{field}", leaves)
+    elif isinstance(kind, TupleType):
+        parts = cast("tuple[Value, ...]", value)
+        if not isinstance(value, (tuple, list)) or len(parts) != len(kind.items):
+            reject("K0911", f"`{name}` is a {kind}: give it as a tuple of {len(kind.items)} values.")
+        for position, item in enumerate(kind.items):
+            _flatten(item, parts[position], outer, f"{name}.{position}", leaves)
+    elif isinstance(kind, TensorType) and isinstance(kind.element, (StructType, TupleType)):
+        _flatten(kind.element, value, outer + kind.shape, name, leaves)
+    else:
+        leaves.append(_leaf(kind, value, outer, name))
+
+
+def _leaf(kind: Type, value: Value, outer: tuple[int, ...], name: str) -> Array:
+    shape, element = outer + shape_of(kind), element_type(kind)
+    array = _array(value, element, name)
+    if array.shape != shape:
+        reject("K0912", f"`{name}` of type {kind} takes an array of shape {shape}, but got {array.shape}.")
+    if isinstance(element, BoolType):
+        return array
+    if isinstance(element, FloatType):
+        return floatbits.canonical_nans(np.ascontiguousarray(array).reshape(shape), element)
+    return _integers(array, element, name)
+
+
+def _array(value: Value, element: Type, name: str) -> Array:
+    """The value as an array of a dtype that goes with the element type."""
+    try:
+        array: Array = np.asarray(value)
+    except (ValueError, OverflowError, TypeError):
+        reject("K0912", f"`{name}` is no array of numbers whose rows have one length.")
+    if array.size == 0 and not isinstance(value, (np.ndarray, np.generic)):
+        array = array.astype(numpy_dtype(element))  # an empty list has no dtype of its own
+    dtype = array.dtype
+    if isinstance(element, BoolType):
+        fits = dtype == np.bool_
+    elif isinstance(element, FloatType):
+        if not isinstance(value, (np.ndarray, np.generic)) and dtype.kind in "iuf":
+            with np.errstate(over="ignore"):  # as a literal would, a Python number takes the nearest value
+                array = array.astype(numpy_dtype(element))
+        fits = array.dtype == numpy_dtype(element)
+    else:
+        fits = dtype.kind in "iu" or (dtype.kind == "O" and _all_ints(array))
+    if not fits:
+        reject("K0913", f"`{name}` of type {element} takes {_wanted(element)}, but got {dtype.name} values.")
+    return array
+
+
+def _all_ints(array: Array) -> bool:
+    return all(isinstance(item, int) and not isinstance(item, bool) for item in array.flat)
+
+
+def _wanted(element: Type) -> str:
+    if isinstance(element, BoolType):
+        return "bool values"
+    if isinstance(element, FloatType):
+        return f"{numpy_dtype(element).name} values"
+    return "raw integers" if isinstance(element, FixType) else "integers"
+
+
+def _integers(array: Array, element: Type, name: str) -> Array:
+    raw = element.raw if isinstance(element, FixType) else element
+    assert isinstance(raw, IntType)
+    dtype = numpy_dtype(raw)
+    if array.dtype == dtype:
+        if not is_canonical(array, raw):
+            _out_of_range(array, element, raw, name)
+        return array
+    if array.size and (int(array.min()) < raw.min or int(array.max()) > raw.max):
+        _out_of_range(array, element, raw, name)
+    return array.astype(dtype)
+
+
+def _out_of_range(array: Array, element: Type, raw: IntType, name: str) -> NoReturn:
+    low, high = int(array.min()), int(array.max())
+    found = low if low < raw.min else high
+    reject("K0914", f"`{name}` of type {element} holds {raw.min} to {raw.max}, but got {found}.")
+
+
+def item_count(kind: Type, value: Value) -> int | None:
+    """Items along the leading axis of a batched value, read off its first leaf; None where it has none."""
+    if isinstance(kind, TensorType) and isinstance(kind.element, (StructType, TupleType)):
+        return item_count(kind.element, value)
+    if isinstance(kind, StructType):
+        if not isinstance(value, dict):
+            return None
+        fields = cast("dict[str, Value]", value)
+        return _first_count([(item, fields[name]) for name, item in kind.fields if name in fields])
+    if isinstance(kind, TupleType):
+        if not isinstance(value, (tuple, list)):
+            return None
+        return _first_count(list(zip(kind.items, cast("tuple[Value, ...]", value))))
+    try:
+        shape = np.shape(value)
+    except ValueError:
+        return None
+    return shape[0] if shape else None
+
+
+def _first_count(parts: list[tuple[Type, Value]]) -> int | None:
+    for kind, value in parts:
+        found = item_count(kind, value)
+        if found is not None:
+            return found
+    return None
+
+
+def unflatten_value(kind: Type, leaves: list[Array], batch: bool = False) -> Value:
+    """The value of batch-first leaves: the first item, or with ``batch`` all of them as arrays."""
+    value, rest = _unflatten(kind, leaves if batch else [leaf[0] for leaf in leaves])
+    assert not rest, "more leaves than the type has"
+    return value
+
+
+def _unflatten(kind: Type, leaves: list[Array]) -> tuple[Value, list[Array]]:
+    if isinstance(kind, TensorType) and isinstance(kind.element, (StructType, TupleType)):
+        return _unflatten(kind.element, leaves)
+    if isinstance(kind, StructType):
+        fields: dict[str, Value] = {}
+        for name, item in kind.fields:
+            fields[name], leaves = _unflatten(item, leaves)
+        return fields, leaves
+    if isinstance(kind, TupleType):
+        items: list[Value] = []
+        for item in kind.items:
+            value, leaves = _unflatten(item, leaves)
+            items.append(value)
+        return tuple(items), leaves
+    return leaves[0], leaves[1:]
