@@ -76,7 +76,7 @@ def test_files_end_with_one_newline_and_use_no_tabs() -> None:
 def test_no_debris_is_committed() -> None:
     debris = [
         relative(path) for path in project_files()
-        if path.suffix in DEBRIS_SUFFIXES or path.name.startswith("core.")
+        if path.suffix in DEBRIS_SUFFIXES or re.fullmatch(r"core(\.\d+)?", path.name)
     ]
     assert debris == []
 
