@@ -28,6 +28,9 @@ TABLE: Table = (
      "A value does not fit the parameter's type; fixed point is given as its raw integer."),
     ("K0915", "number of items unclear",
      "Every input of a batch has the items along its leading axis, as many in each."),
+    ("K0910", "simulation departs from the plan",
+     "The simulated circuit broke its handshake or its predicted cycles. This is a bug in the compiler; "
+     "please report it with the program."),
     ("K0950", "tool missing",
      "An external tool that the request needs is not installed. `kera doctor` says which tools are "
      "missing and how to get each of them."),

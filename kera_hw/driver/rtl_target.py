@@ -1,0 +1,106 @@
+"""RTL as a target: the emitted Verilog, simulated by Verilator, cycles held against the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kera_hw.driver.hardware import HardwareDesign, design_hardware
+from kera_hw.driver.packing import pack_leaves, unpack_leaves
+from kera_hw.driver.targets import TargetOptions
+from kera_hw.driver.values import Array
+from kera_hw.graph import Export, Graph
+from kera_hw.interp import flatten_value, unflatten_value
+from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
+from kera_hw.rtl.toolchain.process import ToolError
+from kera_hw.support import Diagnostic, KeraError
+from kera_hw.types import leaf_types, shape_of
+
+# Beside the unhindered run: a neighbour that stalls and leaves bubbles half of the time.
+_ROUGH = Traffic(valid_percent=60, ready_percent=60, seed=7)
+
+
+class RtlExecutor:
+    """Simulates the design; every run is made twice, unhindered and under random stalls."""
+
+    def __init__(self, graph: Graph, export: Export, options: TargetOptions) -> None:
+        self.design = design_hardware(graph, export, options)
+
+    @property
+    def plan(self) -> Mapping[str, Any]:
+        return self.design.plan_json()
+
+    def run(self, inputs: Mapping[str, Any], batch: int) -> Any:
+        words = pack_inputs(self.design, inputs, batch)
+        try:
+            outputs = run_checked(self.design, words, Traffic(), batch)
+            if self.design.plan.interface != "none":
+                rough = run_checked(self.design, words, _ROUGH, batch)
+                if any(not np.array_equal(outputs[name], rough[name]) for name in outputs):
+                    raise AssertionError("results depend on stalls")
+        except ToolError as fault:
+            raise KeraError([fault.diagnostic]) from None
+        return unpack_outputs(self.design, outputs, batch)
+
+
+def pack_inputs(design: HardwareDesign, inputs: Mapping[str, Any], batch: int) -> list[Array]:
+    """Bus words in port order. Raises KeraError (K0904) for inputs that do not fit."""
+    export = design.export
+    given, wanted = set(inputs), {name for name, _ in export.params}
+    if given != wanted:
+        odd = sorted(given ^ wanted)[0]
+        what = "is missing" if odd in wanted else "is no parameter"
+        raise KeraError([Diagnostic("K0904", f"In the call of `{export.name}`, `{odd}` {what}.")])
+    columns: list[Array] = []
+    for name, kind in export.params:
+        columns += _scalar_columns(flatten_value(kind, inputs[name], batch), batch)
+    words = pack_leaves(design.flat.inputs, columns, design.flat.in_buses, batch)
+    return [words[port.name] for port in design.emitted.data_inputs]
+
+
+def _scalar_columns(leaves: list[Array], batch: int) -> list[Array]:
+    """One column a scalar, tensors row-major: the order of ``FlatDesign.inputs``."""
+    columns: list[Array] = []
+    for leaf in leaves:
+        flat = leaf.reshape(batch, -1)
+        columns += [flat[:, i] for i in range(flat.shape[1])]
+    return columns
+
+
+def unpack_outputs(design: HardwareDesign, words: dict[str, Array], batch: int) -> Any:
+    """The result value of every item."""
+    columns = iter(unpack_leaves(design.flat.outputs, words))
+    leaves: list[Array] = []
+    for kind in leaf_types(design.export.result):
+        shape = shape_of(kind)
+        parts = [next(columns) for _ in range(int(np.prod(shape, dtype=np.int64)))]
+        leaves.append(np.stack(parts, axis=1).reshape(batch, *shape) if shape else parts[0])
+    return unflatten_value(design.export.result, leaves)
+
+
+def run_checked(design: HardwareDesign, words: list[Array], traffic: Traffic, batch: int) -> dict[str, Array]:
+    """Output words by bus; raises KeraError (K0910) if cycles are not exactly those of the plan."""
+    run = simulate(design.emitted, words, traffic)
+    fault = (
+        None if run.fault is None else f"{run.fault.message} (cycle {run.fault.cycle}, item {run.fault.item})"
+    )
+    fault = fault or (_wrong_cycles(design, run) if traffic.unhindered else None)
+    if fault is not None:
+        message = f"In simulation, `{design.export.name}` did not behave as planned: {fault}."
+        raise KeraError([Diagnostic("K0910", message)])
+    ports = design.emitted.data_outputs
+    return {port.name: run.outputs[i][:batch] for i, port in enumerate(ports)}
+
+
+def _wrong_cycles(design: HardwareDesign, run: SimRun) -> str | None:
+    latency = run.emit_cycles.astype(np.int64) - run.accept_cycles.astype(np.int64)
+    odd = np.flatnonzero(latency != design.plan.latency_cycles)
+    if len(odd):
+        return f"item {odd[0]} took {latency[odd[0]]} cycles instead of {design.plan.latency_cycles}"
+    gaps = np.diff(run.accept_cycles.astype(np.int64))
+    odd = np.flatnonzero(gaps != design.plan.initiation_interval)
+    if len(odd):
+        return f"item {odd[0] + 1} was accepted after {gaps[odd[0]]} cycles, not {design.plan.initiation_interval}"
+    return None
