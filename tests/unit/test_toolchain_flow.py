@@ -197,3 +197,15 @@ def test_lint_names_what_is_wrong(mac: Path, tmp_path: Path) -> None:
     assert any("WIDTHTRUNC" in line for line in verilator.lint([bad], "bad"))
     bad.write_text("module bad(input a; endmodule\n")
     assert any("syntax error" in line for line in verilator.lint([bad], "bad"))
+
+
+def test_waveforms_on_request(mac: Path, tmp_path: Path) -> None:
+    bench = BENCH.replace('#include "verilated.h"', '#include "verilated.h"\n#include "verilated_vcd_c.h"')
+    bench = bench.replace(
+        "    dut.rst = 1;",
+        '    context.traceEverOn(true); VerilatedVcdC wave; dut.trace(&wave, 9); wave.open("wave.vcd");\n'
+        "    dut.rst = 1; wave.dump(0);",
+    ).replace("    dut.final();", "    wave.dump(100); wave.close(); dut.final();")
+    program = verilator.build(bench, [mac], "mac", tmp_path / "work", trace="vcd")
+    assert subprocess.run([program], cwd=tmp_path, capture_output=True, timeout=60).returncode == 0
+    assert "$var wire 16" in (tmp_path / "wave.vcd").read_text()
