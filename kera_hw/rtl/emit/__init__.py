@@ -1,0 +1,1 @@
+"""Writing a scheduled netlist down as Verilog: the plan has decided everything, nothing is decided here."""

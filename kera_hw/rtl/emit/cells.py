@@ -1,0 +1,137 @@
+"""Plain Verilog for each kind of cell: operators that every synthesis tool and simulator understands."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kera_hw.rtl.emit.text import Reader, constant, declared_range, expression, vector
+from kera_hw.schedule.netlist import Add, Bits, Cell, Lut, Mul, Mux, Rom, bits_width, const_bits
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a cell is written: the wire it drives, how its operands read, and what enables its registers.
+
+    ``fresh`` makes a further name unique in the module; ``enable`` is empty when every cycle counts.
+    """
+
+    wire: str
+    read: Reader
+    fresh: Callable[[str], str]
+    enable: str
+
+
+def write_cell(cell: Cell, site: Site) -> list[str]:
+    """Lines that drive ``site.wire``; inputs and state reads are the pipeline's own business."""
+    if isinstance(cell, Lut):
+        return [f"assign {site.wire} = {expression(cell.expr, cell.inputs, cell.width, site.read)};"]
+    if isinstance(cell, Add):
+        return write_add(cell, site)
+    if isinstance(cell, Mul):
+        return write_mul(cell, site)
+    if isinstance(cell, Mux):
+        return _write_mux(cell, site)
+    if isinstance(cell, Rom):
+        return _write_rom(cell, site)
+    raise TypeError(f"no Verilog for a {type(cell).__name__} cell")
+
+
+def sum_width(cell: Add) -> int:
+    """Bits of the sum proper; the carry-out, when asked for, is one more."""
+    return cell.width - 1 if cell.carry_out else cell.width
+
+
+def write_add(cell: Add, site: Site) -> list[str]:
+    """``a + f(...) + carry_in``, with the carry-out as the sum's next bit."""
+    width, total = sum_width(cell), cell.width
+    lines: list[str] = []
+    term = expression(cell.expr, cell.inputs, width, site.read)
+    if cell.expr != ("in", 0):
+        name = site.fresh(site.wire + "_b")
+        lines.append(f"wire {declared_range(width)}{name} = {term};")
+        term = name
+    terms = [_extended(vector(cell.a, site.read), width, total), _extended(term, width, total)]
+    if cell.carry_in and cell.carry_in != const_bits(0, 1):
+        terms.append(_extended(vector(cell.carry_in, site.read), 1, total))
+    lines.append(f"assign {site.wire} = {' + '.join(terms)};")
+    return lines
+
+
+def _extended(text: str, width: int, total: int) -> str:
+    if width == total:
+        return text
+    return "{" + f"{constant(0, total - width)}, {text}" + "}"
+
+
+def write_mul(cell: Mul, site: Site) -> list[str]:
+    """A product of two operands made signed, then the cell's own register ranks."""
+    a, b = site.fresh(site.wire + "_a"), site.fresh(site.wire + "_b")
+    lines = [_signed_operand(a, cell.a, cell.a_signed, site), _signed_operand(b, cell.b, cell.b_signed, site)]
+    if not cell.latency_cycles:
+        return [*lines, *_product(site.wire, a, b)]
+    value = site.fresh(site.wire + "_p0")
+    lines += [f"wire {declared_range(cell.width)}{value};", *_product(value, a, b)]
+    for rank in range(1, cell.latency_cycles + 1):
+        register = site.fresh(f"{site.wire}_p{rank}")
+        enabled = f"if ({site.enable}) " if site.enable else ""
+        lines.append(f"reg {declared_range(cell.width)}{register};")
+        lines.append(f"always @(posedge clk) {enabled}{register} <= {value};")
+        value = register
+    return [*lines, f"assign {site.wire} = {value};"]
+
+
+def _signed_operand(name: str, bits: Bits, signed: bool, site: Site) -> str:
+    width = bits_width(bits)
+    text = vector(bits, site.read)
+    if not signed:  # a leading zero keeps its value in a signed product
+        width, text = width + 1, "{" + f"1'd0, {text}" + "}"
+    return f"wire signed {declared_range(width)}{name} = {text};"
+
+
+def _product(wire: str, a: str, b: str) -> list[str]:
+    # Verilog extends both operands to the width of the target; the linter wants each extension spelt out.
+    return [
+        "/* verilator lint_off WIDTH */",
+        f"assign {wire} = {a} * {b};",
+        "/* verilator lint_on WIDTH */",
+    ]
+
+
+def _write_mux(cell: Mux, site: Site) -> list[str]:
+    select = site.fresh(site.wire + "_sel")
+    bits = bits_width(cell.select)
+    lines = [f"wire {declared_range(bits)}{select} = {vector(cell.select, site.read)};"]
+    choices = [vector(choice, site.read) for choice in cell.choices]
+    tree = _choose(choices, select, bits, bits, "  ")
+    return [*lines, f"assign {site.wire} = {tree};"]
+
+
+def _choose(choices: list[str], select: str, bits: int, whole: int, indent: str) -> str:
+    """A balanced tree of two-way choices, the highest select bit at its root."""
+    if len(choices) == 1 or bits == 0:
+        return choices[0]
+    half = 1 << (bits - 1)
+    if len(choices) <= half:  # the bit above decides between a choice and "past the end"
+        low = _choose(choices, select, bits - 1, whole, indent + "  ")
+        high = choices[-1]
+    else:
+        low = _choose(choices[:half], select, bits - 1, whole, indent + "  ")
+        high = _choose(choices[half:], select, bits - 1, whole, indent + "  ")
+    bit = select if whole == 1 else f"{select}[{bits - 1}]"
+    return f"({bit} ?\n{indent}{high} :\n{indent}{low})" if low != high else low
+
+
+def _write_rom(cell: Rom, site: Site) -> list[str]:
+    address, data = site.fresh(site.wire + "_addr"), site.fresh(site.wire + "_data")
+    bits = bits_width(cell.address)
+    lines = [
+        f"wire {declared_range(bits)}{address} = {vector(cell.address, site.read)};",
+        f"reg {declared_range(cell.width)}{data};",
+        f"always @* case ({address})",
+    ]
+    mask = (1 << cell.width) - 1
+    for index, value in enumerate(cell.contents[: 1 << bits]):
+        if value & mask:
+            lines.append(f"  {constant(index, bits)}: {data} = {constant(value & mask, cell.width)};")
+    lines += [f"  default: {data} = {constant(0, cell.width)};", "endcase"]
+    return [*lines, f"assign {site.wire} = {data};"]

@@ -1,0 +1,153 @@
+"""ECP5's own cells: adders with their operand's logic in CCU2C, multipliers on MULT18X18D with its registers.
+
+CCU2C forms P = A ^ f(B, C, D) from a 16-bit table and passes on A where P = 0, but takes that A from the
+table's lowest nibble, that is, with C = D = 0. So f must vanish there: f(B, 0, 0) = 0 for both values of B.
+With at most two operands D is tied to 1 and any f will do. When A is 0 everywhere and f has three operands,
+A's pin carries one of them and the cell only propagates (lowest byte 0, D = 1).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import permutations
+
+from kera_hw.rtl.emit.cells import Site, sum_width, write_add, write_cell, write_mul
+from kera_hw.rtl.emit.text import constant, declared_range, evaluate_bit, vector
+from kera_hw.schedule.netlist import Add, BitExpr, Bits, Cell, Mul, bits_width, concat, const_bits
+
+_GENERATE_ONLY = 0x00AA  # with D = 1: P = 0, so the bit's A goes into the chain as its carry
+_PINS = "abcd"
+DSP_OPERAND_BITS = 18
+DSP_RANKS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CarryFunction:
+    """How an adder's operand fits the carry cell: the table, and what each of the pins a-d shows.
+
+    ``pins`` holds an operand's position, -1 for the adder's own ``a``, or None for a constant: 0, but 1 on
+    pin d with ``d_tied_high``.
+    """
+
+    init: int
+    pins: tuple[int | None, int | None, int | None, int | None]
+    d_tied_high: bool
+
+
+def fit_carry_cell(expr: BitExpr, operands: int, a_is_zero: bool) -> CarryFunction | None:
+    """The table for a + expr(...), or None when the carry cell cannot hold it."""
+    if operands <= 2:
+        high = _table(lambda a, b, c: a ^ evaluate_bit(expr, (b, c)))
+        pins = (-1, 0 if operands else None, 1 if operands > 1 else None, None)
+        return CarryFunction(high << 8 | 0xAA, pins, d_tied_high=True)
+    if operands != 3:
+        return None
+    for order in permutations(range(3)):  # operand order[k] sits on pin "bcd"[k]
+        def value(b: int, c: int, d: int, order: tuple[int, ...] = order) -> int:
+            shown = dict(zip(order, (b, c, d)))
+            return evaluate_bit(expr, (shown[0], shown[1], shown[2]))
+        if value(0, 0, 0) == value(1, 0, 0) == 0:
+            halves = [_table(lambda a, b, c, d=d: a ^ value(b, c, d)) for d in (0, 1)]
+            pins = (-1, order[0], order[1], order[2])
+            return CarryFunction(halves[1] << 8 | halves[0], pins, d_tied_high=False)
+    if a_is_zero:
+        high = _table(lambda a, b, c: evaluate_bit(expr, (a, b, c)))
+        return CarryFunction(high << 8, (0, 1, 2, None), d_tied_high=True)
+    return None
+
+
+def _table(function: Callable[[int, int, int], int]) -> int:
+    """The byte whose bit 4c + 2b + a is ``function(a, b, c)``."""
+    return sum(function(k & 1, k >> 1 & 1, k >> 2) << k for k in range(8))
+
+
+def write_ecp5_cell(cell: Cell, site: Site) -> list[str]:
+    """Verilog of one cell: vendor cells where they gain, plain operators elsewhere."""
+    if isinstance(cell, Add):
+        return _write_add(cell, site)
+    if isinstance(cell, Mul):
+        return _write_mul(cell, site)
+    return write_cell(cell, site)
+
+
+def is_zero(bits: Bits) -> bool:
+    """Whether a vector is the constant 0."""
+    return all(segment.cell is None and not segment.low for segment in bits)
+
+
+def _write_add(cell: Add, site: Site) -> list[str]:
+    width = sum_width(cell)
+    fit = fit_carry_cell(cell.expr, len(cell.inputs), is_zero(cell.a))
+    plain = cell.expr == ("in", 0) and is_zero(cell.carry_in)
+    if fit is None or (plain and cell.width <= 2):  # two LUT4 are smaller and faster than a carry cell
+        return write_add(cell, site)
+    carry_bit = const_bits(0, 1) if is_zero(cell.carry_in) else cell.carry_in
+    as_data = carry_bit[0].cell is not None and cell.width % 2 == 1  # the odd bit would be left over
+    slices = (cell.width + as_data + 1) // 2
+    pads = const_bits(0, 2 * slices - as_data - width)
+    first = _GENERATE_ONLY if as_data else fit.init
+    columns = {"cin": vector(const_bits(0, 1) if as_data else carry_bit, site.read)}
+    for pin, operand in zip(_PINS, fit.pins):
+        below = () if not as_data else _below(pin, carry_bit)
+        columns[pin] = vector(concat([below, _column(cell, pin, operand, fit, width), pads]), site.read)
+    result = site.fresh(site.wire + "_chain")
+    pins = ", ".join(f".{name}({text})" for name, text in columns.items())
+    tables = f".SLICES({slices}), .INIT({_hex(fit.init)}), .FIRST({_hex(first)})"
+    low = int(as_data)
+    return [
+        f"wire {declared_range(2 * slices)}{result};",
+        f"kera_ecp5_add #({tables}) {site.fresh(site.wire + '_add')} ({pins}, .s({result}));",
+        f"assign {site.wire} = {result}[{low + cell.width - 1}:{low}];",
+    ]
+
+
+def _below(pin: str, carry: Bits) -> Bits:
+    """The extra lowest bit that turns ``carry`` into the chain's carry."""
+    return carry if pin == "a" else const_bits(1 if pin == "d" else 0, 1)
+
+
+def _column(cell: Add, pin: str, operand: int | None, fit: CarryFunction, width: int) -> Bits:
+    if operand is None:
+        return const_bits((1 << width) - 1 if pin == "d" and fit.d_tied_high else 0, width)
+    bits = cell.a if operand == -1 else cell.inputs[operand]
+    return concat([bits] * width) if bits_width(bits) == 1 else bits
+
+
+def _hex(table: int) -> str:
+    return f"16'h{table:04x}"
+
+
+def _write_mul(cell: Mul, site: Site) -> list[str]:
+    if max(bits_width(cell.a), bits_width(cell.b)) > DSP_OPERAND_BITS or cell.latency_cycles > DSP_RANKS:
+        return write_mul(cell, site)
+    product = site.fresh(site.wire + "_tile")
+    signs = f".A_SIGNED({constant(int(cell.a_signed), 1)}), .B_SIGNED({constant(int(cell.b_signed), 1)})"
+    a, b = _operand(cell.a, cell.a_signed, site), _operand(cell.b, cell.b_signed, site)
+    ports = f".clk(clk), .ce({site.enable or constant(1, 1)}), .a({a}), .b({b}), .p({product})"
+    if cell.width > 36:
+        sign = f"{product}[35]" if cell.a_signed or cell.b_signed else constant(0, 1)
+        value = "{{" + f"{cell.width - 36}{{{sign}}}" + "}, " + product + "}"
+    else:
+        value = product if cell.width == 36 else f"{product}[{cell.width - 1}:0]"
+    name = site.fresh(site.wire + "_mul")
+    return [
+        f"wire [35:0] {product};",
+        f"kera_ecp5_mul #({signs}, .RANKS({cell.latency_cycles})) {name} ({ports});",
+        f"assign {site.wire} = {value};",
+    ]
+
+
+def _operand(bits: Bits, signed: bool, site: Site) -> str:
+    missing = DSP_OPERAND_BITS - bits_width(bits)
+    if not missing:
+        return vector(bits, site.read)
+    if not signed:
+        return vector(concat([bits, const_bits(0, missing)]), site.read)
+    last = bits[-1]
+    sign = const_bits(last.low >> (last.width - 1), 1) if last.cell is None else _top_bit(bits)
+    return vector(concat([bits, *([sign] * missing)]), site.read)
+
+
+def _top_bit(bits: Bits) -> Bits:
+    last = bits[-1]
+    return (type(last)(last.cell, last.low + last.width - 1, 1),)

@@ -1,0 +1,78 @@
+"""What a netlist computes, cell by cell on Python integers: slow, simple, and independent of any Verilog."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kera_hw.rtl.emit.text import evaluate_bit
+from kera_hw.schedule.netlist import (
+    Add,
+    BitExpr,
+    Bits,
+    Cell,
+    Input,
+    Lut,
+    Mul,
+    Mux,
+    Netlist,
+    Rom,
+    StateOut,
+    bits_width,
+)
+
+
+def evaluate(netlist: Netlist, items: Sequence[Mapping[str, int]]) -> list[dict[str, int]]:
+    """Results (by output bus) of a sequence of items (by input bus), from the initial state on."""
+    state = [reg.initial & ((1 << reg.width) - 1) for reg in netlist.states]
+    results: list[dict[str, int]] = []
+    for item in items:
+        values: list[int] = []
+        for cell in netlist.cells:
+            values.append(_cell(cell, values, item, state))
+        results.append({out.bus: _read(out.bits, values) for out in netlist.outputs})
+        state = [_read(reg.next, values) for reg in netlist.states]
+    return results
+
+
+def _read(bits: Bits, values: Sequence[int]) -> int:
+    total, position = 0, 0
+    for segment in bits:
+        source = segment.low if segment.cell is None else values[segment.cell] >> segment.low
+        total |= (source & ((1 << segment.width) - 1)) << position
+        position += segment.width
+    return total
+
+
+def _bitwise(expr: BitExpr, operands: Sequence[Bits], width: int, values: Sequence[int]) -> int:
+    inputs = [(_read(bits, values), bits_width(bits)) for bits in operands]
+    result = 0
+    for position in range(width):
+        chosen = [value & 1 if size == 1 else value >> position & 1 for value, size in inputs]
+        result |= evaluate_bit(expr, chosen) << position
+    return result
+
+
+def _signed(bits: Bits, signed: bool, values: Sequence[int]) -> int:
+    value, width = _read(bits, values), bits_width(bits)
+    return value - (1 << width) if signed and value >> (width - 1) else value
+
+
+def _cell(cell: Cell, values: Sequence[int], item: Mapping[str, int], state: Sequence[int]) -> int:
+    mask = (1 << cell.width) - 1
+    if isinstance(cell, Input):
+        return item[cell.bus] >> cell.low & mask
+    if isinstance(cell, StateOut):
+        return state[cell.state]
+    if isinstance(cell, Lut):
+        return _bitwise(cell.expr, cell.inputs, cell.width, values)
+    if isinstance(cell, Add):
+        term = _bitwise(cell.expr, cell.inputs, cell.width - cell.carry_out, values)
+        return _read(cell.a, values) + term + _read(cell.carry_in, values) & mask
+    if isinstance(cell, Mul):
+        return _signed(cell.a, cell.a_signed, values) * _signed(cell.b, cell.b_signed, values) & mask
+    if isinstance(cell, Mux):
+        select = min(_read(cell.select, values), len(cell.choices) - 1)
+        return _read(cell.choices[select], values)
+    if isinstance(cell, Rom):
+        address = _read(cell.address, values)
+        return cell.contents[address] & mask if address < len(cell.contents) else 0
+    raise TypeError(f"no meaning for a {type(cell).__name__} cell")

@@ -1,0 +1,172 @@
+"""Random netlists with random valid plans, for tests of emission and simulation."""
+from __future__ import annotations
+
+import random
+from itertools import groupby
+
+from kera_hw.schedule.netlist import (
+    Add,
+    BitExpr,
+    Bits,
+    Cell,
+    Input,
+    Lut,
+    Mul,
+    Mux,
+    Netlist,
+    Output,
+    Rom,
+    StateOut,
+    StateReg,
+    cell_bits,
+    concat,
+    const_bits,
+)
+from kera_hw.schedule.plan import Lifetime, Plan, Resources
+
+
+def random_netlist(rng: random.Random, cells: int = 24, states: int = 0, name: str = "dut") -> Netlist:
+    """A netlist of all kinds of cells over two input buses, with ``states`` feedback registers."""
+    inputs = (("in_a", rng.randint(1, 40)), ("in_b", rng.randint(1, 70)))
+    made: list[Cell] = [Input(width=width, bus=bus, low=0) for bus, width in inputs]
+    widths = [rng.randint(1, 12) for _ in range(states)]
+    made += [StateOut(width=width, state=index) for index, width in enumerate(widths)]
+    first_state = len(inputs)
+    while len(made) < cells:
+        made.append(_cell(rng, made))
+    regs = tuple(
+        StateReg(f"r{index}", width, rng.getrandbits(width), first_state + index, _operand(rng, made, width))
+        for index, width in enumerate(widths)
+    )
+    outputs = [Output("out_0", _operand(rng, made, rng.randint(1, 40)))]
+    outputs.append(Output("out_1", cell_bits(len(made) - 1, made[-1].width)))
+    return Netlist(name, inputs, tuple(made), tuple(outputs), regs)
+
+
+def _operand(rng: random.Random, cells: list[Cell], width: int) -> Bits:
+    """``width`` bits from several recent cells and constants."""
+    parts: list[Bits] = []
+    missing = width
+    while missing:
+        if rng.random() < 0.15:
+            take = rng.randint(1, missing)
+            parts.append(const_bits(rng.getrandbits(take), take))
+        else:
+            index = rng.randrange(max(0, len(cells) - 12), len(cells))
+            low = rng.randrange(cells[index].width) if rng.random() < 0.5 else 0
+            take = min(missing, cells[index].width - low)
+            parts.append(cell_bits(index, take, low))
+        missing -= take
+    return concat(parts)
+
+
+def _expr(rng: random.Random, operands: int, depth: int = 2) -> BitExpr:
+    if depth == 0 or rng.random() < 0.2:
+        return ("in", rng.randrange(operands)) if rng.random() < 0.95 else ("const", rng.randrange(2))
+    kind = rng.choice(["not", "and", "or", "xor", "mux", "xor"])
+    count = {"not": 1, "mux": 3}.get(kind, rng.randint(2, 3))
+    return (kind, *(_expr(rng, operands, depth - 1) for _ in range(count)))
+
+
+def _cell(rng: random.Random, cells: list[Cell]) -> Cell:
+    kind = rng.choice(["lut", "lut", "add", "add", "add", "mul", "mux", "rom"])
+    width = rng.randint(1, 24)
+
+    def vectors(count: int) -> tuple[Bits, ...]:
+        return tuple(_operand(rng, cells, width if rng.random() < 0.8 else 1) for _ in range(count))
+
+    if kind == "lut":
+        count = rng.randint(1, 4)
+        return Lut(width=width, inputs=vectors(count), expr=_expr(rng, count))
+    if kind == "add":
+        count = rng.choice([1, 1, 2, 3])
+        carry = rng.choice([(), const_bits(1, 1), _operand(rng, cells, 1)])
+        out = rng.random() < 0.3
+        expr = ("in", 0) if count == 1 else _expr(rng, count)
+        a = const_bits(0, width) if rng.random() < 0.2 else _operand(rng, cells, width)
+        return Add(width=width + out, a=a, inputs=vectors(count), expr=expr, carry_in=carry, carry_out=out)
+    if kind == "mul":
+        a, b = (_operand(rng, cells, rng.randint(1, 18)) for _ in range(2))
+        signs = (rng.random() < 0.5, rng.random() < 0.5)
+        return Mul(
+            width=rng.randint(1, 40), a=a, b=b, a_signed=signs[0], b_signed=signs[1],
+            latency_cycles=rng.randint(0, 3),
+        )
+    if kind == "mux":
+        bits = rng.randint(1, 3)
+        choices = tuple(_operand(rng, cells, width) for _ in range(rng.randint(2, 1 << bits)))
+        return Mux(width=width, select=_operand(rng, cells, bits), choices=choices)
+    bits = rng.randint(1, 5)
+    contents = tuple(rng.getrandbits(width) for _ in range(rng.randint(1, 1 << bits)))
+    return Rom(width=width, address=_operand(rng, cells, bits), contents=contents)
+
+
+def random_plan(rng: random.Random, netlist: Netlist, interface: str, hop: float = 0.35) -> Plan:
+    """A valid plan that places each cell as early as it can go, or a little later."""
+    stages: list[int] = []
+    available: list[int] = []
+    for cell in netlist.cells:
+        if isinstance(cell, Input):
+            stage = 0
+        else:
+            stage = max((available[i] for bits in cell.operands() for i in _sources(bits)), default=0)
+            stage += rng.random() < hop
+        stages.append(stage)
+        available.append(stage + (cell.latency_cycles if isinstance(cell, Mul) else 0))
+    return plan_of(netlist, interface, stages, available)
+
+
+def _sources(bits: Bits) -> list[int]:
+    return [segment.cell for segment in bits if segment.cell is not None]
+
+
+def plan_of(netlist: Netlist, interface: str, stages: list[int], available: list[int]) -> Plan:
+    """The plan that follows from stages: state writes, interval, lifetimes."""
+    writes: list[int] = []
+    interval = 1
+    for state in netlist.states:
+        read = stages[state.out]
+        writes.append(max([read, *(available[i] for i in _sources(state.next))]))
+        interval = max(interval, writes[-1] - read + 1)
+    latency = max(*stages, *writes, max(available) - 1) + 1
+    last: dict[tuple[int, int], int] = {}
+
+    def use(bits: Bits, stage: int) -> None:
+        for segment in bits:
+            for bit in range(segment.width):
+                if segment.cell is not None:
+                    key = (segment.cell, segment.low + bit)
+                    last[key] = max(last.get(key, 0), stage)
+
+    for cell, stage in zip(netlist.cells, stages):
+        for bits in cell.operands():
+            use(bits, stage)
+    for state, write in zip(netlist.states, writes):
+        use(state.next, write)
+    for out in netlist.outputs:
+        use(out.bits, latency)
+    lifetimes: list[Lifetime] = []
+    # Bits of one run are neighbours with the same last reader.
+    ordered = sorted(last.items())
+    for _, group in groupby(enumerate(ordered), key=lambda e: (e[1][0][0], e[1][1], e[1][0][1] - e[0])):
+        members = [item for _, item in group]
+        (cell, low), stage = members[0]
+        lifetimes.append(Lifetime(cell, low, len(members), available[cell], stage - available[cell]))
+    return Plan(
+        device="generic", interface=interface, clock_ps=10_000, latency_cycles=latency,
+        initiation_interval=interval, stage=tuple(stages), available=tuple(available),
+        arrival_ps=(0,) * len(stages), state_write=tuple(writes), lifetimes=tuple(lifetimes),
+        register_bits=sum(life.register_bits for life in lifetimes), setup_ps=0, critical_paths=(),
+        estimate=Resources(0, 0, 0, 0, 0.0),
+    )
+
+
+def random_items(rng: random.Random, netlist: Netlist, count: int) -> list[dict[str, int]]:
+    """Items for the netlist's buses; plain zeros and ones are frequent."""
+    def value(width: int) -> int:
+        pick = rng.random()
+        return 0 if pick < 0.1 else (1 << width) - 1 if pick < 0.2 else rng.getrandbits(width)
+
+    return [{bus: value(width) for bus, width in netlist.inputs} for _ in range(count)]
+
+
