@@ -141,10 +141,7 @@ _NOTHING: Array = np.empty(0, np.bool_)
 
 
 def _same_in_all_lanes(operands: tuple[Array, ...]) -> bool:
-    for operand in operands:  # a plain loop: this runs for every operation
-        if operand.strides[0] != 0:
-            return False
-    return True
+    return all(operand.strides[0] == 0 for operand in operands)
 
 
 def run_region(region: Region, args: Sequence[Array], batch: int) -> list[Array]:
