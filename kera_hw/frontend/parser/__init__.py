@@ -1,18 +1,20 @@
 """From bytes to a syntax tree that reproduces them; any byte string parses.
 
-``tokenize`` gives the tokens, ``parse`` the tree behind its typed view, each with its diagnostics.
+``tokenize`` gives the tokens, ``parse`` the tree behind its typed view, ``format_source`` the file in the
+one spacing programs have, each with its diagnostics.
 """
 from __future__ import annotations
 
 from kera_hw.frontend.parser.depth import MAX_TREE_DEPTH, deep_recursion, limit_depth
 from kera_hw.frontend.parser.events import build_tree
+from kera_hw.frontend.parser.format import format_tree
 from kera_hw.frontend.parser.grammar import Grammar
 from kera_hw.frontend.parser.lexer import Token, tokenize
 from kera_hw.frontend.syntax import ast
 from kera_hw.frontend.syntax.red import SyntaxNode
 from kera_hw.support import Diagnostic, SourceFile
 
-__all__ = ["MAX_TREE_DEPTH", "Token", "deep_recursion", "parse", "tokenize"]
+__all__ = ["MAX_TREE_DEPTH", "Token", "deep_recursion", "format_source", "parse", "tokenize"]
 
 
 def parse(file: SourceFile) -> tuple[ast.SourceUnit, list[Diagnostic]]:
@@ -30,6 +32,17 @@ def parse(file: SourceFile) -> tuple[ast.SourceUnit, list[Diagnostic]]:
     diagnostics += found + too_deep
     diagnostics.sort(key=_place)
     return ast.SourceUnit(SyntaxNode(green)), diagnostics
+
+
+def format_source(file: SourceFile) -> tuple[bytes | None, list[Diagnostic]]:
+    """The file in the one spacing programs have; None, with the diagnostics, if it has mistakes.
+
+    Tokens and comments stay as they are and formatting the result changes nothing.
+    """
+    unit, diagnostics = parse(file)
+    if any(diagnostic.is_error for diagnostic in diagnostics):
+        return None, diagnostics
+    return format_tree(unit.node), diagnostics
 
 
 def _place(diagnostic: Diagnostic) -> int:

@@ -27,6 +27,8 @@ EXPR_START = LITERAL_START | {
     K.IDENT, K.L_PAREN, K.L_BRACKET, K.L_BRACE, K.MINUS, K.BANG, K.AMP, K.PIPE, K.PIPE_PIPE, K.IF_KW,
     K.MATCH_KW,
 }
+BLOCK_LIKE_START = frozenset((K.IF_KW, K.MATCH_KW, K.L_BRACE))
+BLOCK_LIKE = frozenset((K.IF_EXPR, K.MATCH_EXPR, K.BLOCK))
 #: After an element, these can only begin another one: the comma is missing.
 ELEMENT_START = LITERAL_START | {K.IDENT, K.IF_KW, K.MATCH_KW}
 STMT_KEYWORDS = frozenset((K.LET_KW, K.FOR_KW, K.WHILE_KW, K.RETURN_KW, K.CONST_KW))
@@ -147,6 +149,9 @@ class ParserCore(ABC):
 
     @abstractmethod
     def block_like(self) -> Completed: ...
+
+    @abstractmethod
+    def block_like_value(self) -> Completed: ...
 
     @abstractmethod
     def semicolon(self) -> None: ...

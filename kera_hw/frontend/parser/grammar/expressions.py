@@ -40,11 +40,13 @@ class Expressions(ParserCore):
             if self.current in (K.PIPE, K.PIPE_PIPE):
                 return self.lambda_(struct_ok)
             found = self._binary(0, struct_ok)
-            return self.operators_after(found, struct_ok) if found else None
+            return self._range_after(found, struct_ok) if found else None
 
     def operators_after(self, found: Completed, struct_ok: bool = True) -> Completed:
         """What binary operators and ranges make of an expression already read."""
-        found = self._climb(found, 0, struct_ok)
+        return self._range_after(self._climb(found, 0, struct_ok), struct_ok)
+
+    def _range_after(self, found: Completed, struct_ok: bool) -> Completed:
         if self.current in _RANGE_OPS:
             found = self._range(self.open_around(found), struct_ok)
             if self.current in _RANGE_OPS:

@@ -1,12 +1,18 @@
 """Expressions that need no operator: names, literals, brackets, `if`, `match`, lambdas."""
 from __future__ import annotations
 
-from kera_hw.frontend.parser.core import LITERAL_START, Completed, Marker, ParserCore
+from kera_hw.frontend.parser.core import (
+    BLOCK_LIKE,
+    BLOCK_LIKE_START,
+    LITERAL_START,
+    Completed,
+    Marker,
+    ParserCore,
+)
 from kera_hw.frontend.syntax.kinds import SyntaxKind
 from kera_hw.support import Fix, Span
 
 K = SyntaxKind
-_BLOCK_LIKE = frozenset((K.BLOCK, K.IF_EXPR, K.MATCH_EXPR))
 _ARM_START = frozenset((K.IDENT, K.UNDERSCORE))
 _ARM_STOP = frozenset((K.COMMA, K.FAT_ARROW, K.SEMICOLON))
 
@@ -38,6 +44,11 @@ class Primaries(ParserCore):
             return self._match()
         marker = self.open()
         return self.block_into(marker)
+
+    def block_like_value(self) -> Completed:
+        """`if`, `match` or a block that ends at its brace, as statements do, unless a `.` follows."""
+        found = self.block_like()
+        return self.operators_after(self.postfix(found)) if self.at(K.DOT) else found
 
     # -- names and struct literals --------------------------------------------------------------
 
@@ -160,7 +171,7 @@ class Primaries(ParserCore):
         while not (self.at(K.R_BRACE) or self.at(K.END)):
             before = self.pos
             last = self._arm()
-            if self.eat(K.COMMA) or (last is not None and last.kind in _BLOCK_LIKE):
+            if self.eat(K.COMMA) or (last is not None and last.kind in BLOCK_LIKE):
                 continue
             if self.at(K.R_BRACE):
                 break
@@ -182,8 +193,8 @@ class Primaries(ParserCore):
             self.skip_until(_ARM_STOP)
         body = None
         if self.expect(K.FAT_ARROW, "the pattern"):
-            if self.at(K.L_BRACE):
-                body = self.block_like()
+            if self.current in BLOCK_LIKE_START:
+                body = self.block_like_value()
             else:
                 body = self.expression()
         self.close(marker, K.MATCH_ARM)

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 from kera_hw.frontend.parser.core import (
+    BLOCK_LIKE,
+    BLOCK_LIKE_START,
     EXPR_START,
     ITEM_KEYWORDS,
     STMT_KEYWORDS,
@@ -13,7 +15,6 @@ from kera_hw.frontend.syntax.kinds import SPELLING, SyntaxKind
 from kera_hw.support import Span
 
 K = SyntaxKind
-_BLOCK_LIKE_START = (K.IF_KW, K.MATCH_KW, K.L_BRACE)
 _FOREIGN_ITEMS = ITEM_KEYWORDS - {K.CONST_KW}
 
 
@@ -106,7 +107,7 @@ class Statements(ParserCore):
     def _return(self, is_body: bool) -> None:
         marker = self.open()
         self.bump()
-        if self.current in EXPR_START:
+        if self.current not in (K.SEMICOLON, K.R_BRACE, K.END):
             self.expression()
         if not self.at(K.R_BRACE):
             self.semicolon()
@@ -148,11 +149,11 @@ class Statements(ParserCore):
 
     def _expression_statement(self) -> None:
         marker = self.open()
-        if self.current in _BLOCK_LIKE_START:
-            found = self.block_like()
-            if self.at(K.DOT):
-                found = self.operators_after(self.postfix(found))
-            elif not self.at(K.SEMICOLON) and not self.at(K.R_BRACE):
+        if self.current in BLOCK_LIKE_START:
+            found = self.block_like_value()
+            if not self.at(K.SEMICOLON) and not self.at(K.R_BRACE):
+                if found.kind not in BLOCK_LIKE:
+                    self.semicolon()
                 self.close(marker, K.EXPR_STMT)
                 return
         else:

@@ -138,9 +138,8 @@ class Types(ParserCore):
             elif kind in CLOSERS:
                 depth -= 1
                 leading = min(leading, depth)
-            elif kind is K.COMMA and depth <= leading:
-                return True
-            elif kind is K.LT and self.nth(ahead - 1) is not K.COLON_COLON:
+            comma = kind is K.COMMA and depth <= leading
+            if comma or (kind is K.LT and self.nth(ahead - 1) is not K.COLON_COLON):
                 return True
             if depth == 0 or kind is K.END:
                 break
