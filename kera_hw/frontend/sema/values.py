@@ -30,7 +30,7 @@ def format_value(kind: Type, value: Any) -> str:
         return f"{kind} {{ {', '.join(fields)} }}"
     if isinstance(kind, TupleType):
         items = [format_value(item, v) for item, v in zip(kind.items, value)]
-        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
     if isinstance(kind, TensorType):
         return _format_tensor(kind, value, [_MOST_ELEMENTS])
     return _format_scalar(kind, value)

@@ -1,0 +1,124 @@
+"""One index against one axis: by its range, else by evaluation in every iteration, else K0301."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kera_hw.frontend.sema import hir
+from kera_hw.frontend.sema.ranges_core import Prover
+from kera_hw.frontend.sema.ranges_interval import Interval, type_interval
+from kera_hw.frontend.sema.ranges_points import Points, evaluate_points
+from kera_hw.frontend.sema.ranges_state import State
+from kera_hw.support import Diagnostic, Fix, Span
+from kera_hw.types import Type, shape_of
+
+_CLAMP = (
+    "Use `.at({index}, else: ..)` for another value outside, or `.clamped({index})` for the nearest element."
+)
+
+
+def check_entries(
+    prover: Prover, state: State, base: Type, entries: Sequence[hir.Expr | hir.Slice], whole: hir.Index | None
+) -> None:
+    """Evaluate the entries of an index and prove each in range. ``whole`` is the index expression, if the
+    entries are not those of a place."""
+    for axis, entry in enumerate(entries):
+        extent = shape_of(base)[axis]
+        if isinstance(entry, hir.Slice):
+            _check_slice(prover, state, entry, extent)
+        else:
+            interval = prover.scalar(state, entry)
+            _check(prover, state, entry, interval, extent - 1, _index_words(extent), _fix(prover, whole))
+
+
+def evaluate_entries(prover: Prover, state: State, entries: Sequence[hir.Expr | hir.Slice]) -> None:
+    """Entries that need no proof may still hold indices that do."""
+    for entry in entries:
+        if isinstance(entry, hir.Slice):
+            if entry.start is not None:
+                prover.expr(state, entry.start)
+        else:
+            prover.expr(state, entry)
+
+
+def check_gather(
+    prover: Prover, state: State, indices: hir.Expr, interval: Interval | None, extent: int
+) -> None:
+    if 0 in shape_of(indices.type):
+        return
+    _check(prover, state, indices, interval, extent - 1, _index_words(extent), None)
+
+
+def _check_slice(prover: Prover, state: State, entry: hir.Slice, extent: int) -> None:
+    size = "1 element" if entry.length == 1 else f"{entry.length} elements"
+    words = (
+        "The slice may start at {range}, but", "The slice starts at {range}, so",
+        f"its {size} must lie within the axis of {extent}.", f"its {size} leave the axis of {extent}.",
+    )
+    if entry.start is None:
+        if entry.length > extent:
+            text = f"The slice starts at 0, so its {size} leave the axis of {extent}."
+            _report(prover, entry.span, text, None)
+        return
+    interval = prover.scalar(state, entry.start)
+    _check(prover, state, entry.start, interval, extent - entry.length, words, None, entry.span)
+
+
+Words = tuple[str, str, str, str]  # may be, is (with {range}); the axis, after "may" and after "is"
+
+
+def _index_words(extent: int) -> Words:
+    has = "the axis has 1 element." if extent == 1 else f"the axis has {extent} elements."
+    has = "the axis has no elements." if extent == 0 else has
+    return "The index may be {range}, but", "The index is {range}, but", has, has
+
+
+def _check(
+    prover: Prover, state: State, expr: hir.Expr, interval: Interval | None, last: int, words: Words,
+    fix: Fix | None, span: Span | None = None,
+) -> None:
+    """``expr`` must lie in 0..last wherever this point is reached."""
+    allowed = Interval(0, last)
+    if prover.quiet or state.dead or (interval is not None and interval.within(allowed)):
+        return
+    interval = interval or type_interval(expr.type)
+    if interval is None:
+        return  # not an integer: the type checker has said so
+    points = evaluate_points(prover.scope, expr, allowed)
+    if points is not None and points.bad is None:
+        return
+    place = span or expr.span
+    if points is not None:
+        _report(prover, place, _points_message(points, words), fix)
+        return
+    certain = interval.meet(allowed).empty
+    head, tail = (words[1], words[3]) if certain else (words[0], words[2])
+    _report(prover, place, f"{head.format(range=interval)} {tail}", fix)
+
+
+def _points_message(points: Points, words: Words) -> str:
+    assert points.bad is not None
+    value, where = points.bad
+    head, comma, tail = words[1].format(range=value).rpartition(",")
+    names = [f"{name} = {number}" for name, number in where]
+    if names:
+        listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+        head = f"{head} when {listed}"
+    return f"{head}{comma}{tail} {words[3]}"
+
+
+def _fix(prover: Prover, whole: hir.Index | None) -> Fix | None:
+    """The same index, clamped."""
+    function = prover.scope.function
+    if whole is None or function is None:
+        return Fix("Test the index with `if` first, or mask or clamp it.")
+    if any(isinstance(entry, hir.Slice) for entry in whole.entries):
+        return None
+    base = function.file.text(whole.base.span)
+    index = ", ".join(function.file.text(entry.span) for entry in whole.entries)
+    return Fix(_CLAMP.format(index=index), whole.span, f"{base}.clamped({index})")
+
+
+def _report(prover: Prover, span: Span, message: str, fix: Fix | None) -> None:
+    if not prover.quiet:
+        file = prover.scope.function.file if prover.scope.function is not None else None
+        prover.report(Diagnostic("K0301", message, file, span, fix=fix))

@@ -1,0 +1,184 @@
+"""Indices made of loop variables, constants and immutable locals computed from these: evaluated outright.
+
+Such an index is known in each iteration. It is lowered like any expression, as a function of the loop
+variables in it, and run by the reference evaluator for all iterations at once; guards of the same kind
+that dominate it select the iterations that count.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kera_hw.frontend.sema import hir
+from kera_hw.frontend.sema.lower import new_lowering
+from kera_hw.frontend.sema.lower_core import FailedCallee, LowerError
+from kera_hw.frontend.sema.lower_frame import Frame
+from kera_hw.frontend.sema.lower_scan import walk
+from kera_hw.frontend.sema.ranges_core import Guard, Scope
+from kera_hw.frontend.sema.ranges_interval import Interval
+from kera_hw.frontend.sema.ranges_keys import bound_vars
+from kera_hw.graph.node import Region
+from kera_hw.interp import run_region, unsupported_ops
+from kera_hw.ops.spec import Array
+from kera_hw.types import IntType, numpy_dtype
+
+MAX_POINTS = 1 << 22
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Range of the index over all iterations that reach it (None: none does), and an iteration outside
+    the allowed range: the index there, and the loop variables' values."""
+
+    interval: Interval | None
+    bad: tuple[int, tuple[tuple[str, int], ...]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Closure:
+    """What an expression is computed from."""
+
+    loops: frozenset[int]  # positions in the scope's loops
+    lets: tuple[hir.Let, ...]  # in dependency order
+
+
+def free_vars(root: Any) -> Iterator[hir.Var]:
+    """Variables that an expression uses and does not itself bind."""
+    used: dict[hir.Var, None] = {}
+    bound: set[hir.Var] = set()
+    for part in walk(root):
+        if isinstance(part, hir.Local):
+            used[part.var] = None
+        elif isinstance(part, hir.PlaceExpr | hir.Assign):
+            used[part.place.root] = None
+        elif isinstance(part, hir.StreamStep):
+            used[part.instance] = None
+        elif isinstance(part, hir.Let):
+            bound.update(bound_vars(part.pattern))
+        elif isinstance(part, hir.For):
+            bound.add(part.var)
+        elif isinstance(part, hir.HigherOrder):
+            bound.update(part.body.params)
+        elif isinstance(part, hir.Match):
+            for arm in part.arms:
+                for pattern in arm.patterns:
+                    bound.update(bound_vars(pattern))
+    yield from (var for var in used if var not in bound)
+
+
+def _closure(scope: Scope, expr: hir.Expr) -> _Closure | None:
+    """None where the expression depends on anything not known in each iteration."""
+    loop_of = {stmt.var: position for position, stmt in enumerate(scope.loops)}
+    loops: set[int] = set()
+    lets: dict[int, hir.Let] = {}
+
+    def visit(part: hir.Expr) -> bool:
+        for var in free_vars(part):
+            if var in loop_of:
+                loops.add(loop_of[var])
+                continue
+            stmt = scope.definitions.lets.get(var)
+            if stmt is None:
+                return False
+            if id(stmt) not in lets:
+                if not visit(stmt.value):
+                    return False
+                lets[id(stmt)] = stmt
+        return True
+
+    return _Closure(frozenset(loops), tuple(lets.values())) if visit(expr) else None
+
+
+def evaluate_points(scope: Scope, index: hir.Expr, allowed: Interval) -> Points | None:
+    """The index in every iteration of the loops it depends on; None where it is not so computed, where
+    there are more than ``MAX_POINTS`` iterations, or where it needs what can't be evaluated yet."""
+    own = _closure(scope, index)
+    if own is None:
+        return None
+    guards = [(guard, found) for guard in scope.guards if (found := _closure(scope, guard.cond)) is not None]
+    everything = own.loops.union(*(found.loops for _, found in guards))
+    if _count(scope, everything) > MAX_POINTS:
+        guards = [(guard, found) for guard, found in guards if found.loops <= own.loops]
+        everything = own.loops
+        if _count(scope, everything) > MAX_POINTS:
+            return None
+    loops = [scope.loops[position] for position in sorted(everything)]
+    lets = {id(let): let for closure in (own, *(found for _, found in guards)) for let in closure.lets}
+    region = _region(scope, loops, list(lets.values()), index, [guard for guard, _ in guards])
+    return None if region is None else _run(region, loops, [guard for guard, _ in guards], allowed)
+
+
+def _count(scope: Scope, positions: frozenset[int]) -> int:
+    count = 1
+    for position in positions:
+        count *= scope.loops[position].count
+    return count
+
+
+def _region(
+    scope: Scope, loops: Sequence[hir.For], lets: Sequence[hir.Let], index: hir.Expr, guards: Sequence[Guard]
+) -> Region | None:
+    """(loop variables) -> (index, guards)."""
+    ctx = new_lowering()
+    if scope.function is not None:
+        ctx.file = scope.function.file
+    frame = Frame(ctx.store, [stmt.var.type for stmt in loops])
+    for position, stmt in enumerate(loops):
+        frame.bind(stmt.var, [ctx.store.param(position, stmt.var.type)])
+    try:
+        for let in lets:
+            ctx.stmt(frame, let)
+        results = [ctx.scalar(frame, expr) for expr in (index, *(guard.cond for guard in guards))]
+    except (LowerError, FailedCallee):
+        return None
+    region = frame.region(results)
+    return None if unsupported_ops(region) else region
+
+
+def _run(
+    region: Region, loops: Sequence[hir.For], guards: Sequence[Guard], allowed: Interval
+) -> Points:
+    total = int(np.prod([stmt.count for stmt in loops], dtype=np.int64))
+    found: Interval | None = None
+    for first in range(0, total, _CHUNK):
+        numbers = np.arange(first, min(first + _CHUNK, total))
+        values = _loop_values(loops, numbers)
+        index, *conds = run_region(region, values, len(numbers))
+        reached = np.ones(len(numbers), np.bool_)
+        for guard, cond in zip(guards, conds):
+            reached &= np.asarray(cond) == guard.truth
+        hit = np.asarray(index)[reached]
+        if hit.size == 0:
+            continue
+        interval = Interval(int(hit.min()), int(hit.max()))
+        found = interval if found is None else found.hull(interval)
+        if not interval.within(allowed):
+            return Points(found, _first_bad(loops, values, reached, np.asarray(index), allowed))
+    return Points(found, None)
+
+
+def _loop_values(loops: Sequence[hir.For], numbers: Array) -> list[Array]:
+    """The loop variables in the iterations of the given numbers, the innermost loop running fastest."""
+    values: list[Array] = []
+    rest = numbers
+    for stmt in reversed(loops):
+        assert isinstance(stmt.var.type, IntType)
+        position, rest = rest % stmt.count, rest // stmt.count
+        # Python integers where 64 bits of either sign might not hold the values on the way.
+        exact = stmt.start + position.astype(object) * stmt.step
+        values.append(exact.astype(numpy_dtype(stmt.var.type)))
+    return values[::-1]
+
+
+def _first_bad(
+    loops: Sequence[hir.For], values: Sequence[Array], reached: Array, index: Array, allowed: Interval
+) -> tuple[int, tuple[tuple[str, int], ...]]:
+    flat = index.reshape(len(index), -1)
+    outside = (flat < allowed.low) | (flat > allowed.high)
+    lane = int(np.argmax(outside.any(axis=1) & reached))
+    value = int(flat[lane][np.argmax(outside[lane])])
+    return value, tuple((stmt.var.name, int(column[lane])) for stmt, column in zip(loops, values))

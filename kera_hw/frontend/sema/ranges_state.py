@@ -1,0 +1,80 @@
+"""What is known at one point of a body: a range per variable leaf, facts on expressions, differences."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kera_hw.frontend.sema import hir
+from kera_hw.frontend.sema.ranges_interval import Interval, MaybeInterval
+from kera_hw.frontend.sema.ranges_keys import Key, key_vars
+
+Ranges = list[MaybeInterval]
+
+
+@dataclass(slots=True)
+class State:
+    """``differences[a, b] = c`` says a - b <= c. ``dead``: this point is never reached."""
+
+    ranges: dict[hir.Var, tuple[MaybeInterval, ...]] = field(
+        default_factory=dict[hir.Var, tuple[MaybeInterval, ...]]
+    )
+    facts: dict[Key, Interval] = field(default_factory=dict[Key, Interval])
+    differences: dict[tuple[Key, Key], int] = field(default_factory=dict[tuple[Key, Key], int])
+    dead: bool = False
+
+    def copy(self) -> State:
+        return State(dict(self.ranges), dict(self.facts), dict(self.differences), self.dead)
+
+    def become(self, other: State) -> None:
+        """Continue as ``other``."""
+        self.ranges, self.facts = other.ranges, other.facts
+        self.differences, self.dead = other.differences, other.dead
+
+    def bind(self, var: hir.Var, ranges: Sequence[MaybeInterval]) -> None:
+        """A new value for a whole variable: what was known about the old one goes."""
+        self.forget(var)
+        self.ranges[var] = tuple(ranges)
+
+    def set_leaves(self, var: hir.Var, low: int, ranges: Sequence[MaybeInterval]) -> None:
+        old = self.ranges[var]
+        self.bind(var, (*old[:low], *ranges, *old[low + len(ranges) :]))
+
+    def forget(self, var: hir.Var) -> None:
+        """Drop facts that mention the variable."""
+        for key in [key for key in self.facts if var in key_vars(key)]:
+            del self.facts[key]
+        for pair in [pair for pair in self.differences if var in key_vars(pair)]:
+            del self.differences[pair]
+
+    def learn(self, key: Key, interval: Interval) -> None:
+        """A further bound on an expression; an impossible one means this point is never reached."""
+        found = self.facts.get(key)
+        merged = interval if found is None else found.meet(interval)
+        self.facts[key] = merged
+        self.dead = self.dead or merged.empty
+
+    def learn_difference(self, a: Key, b: Key, most: int) -> None:
+        if a != b:
+            self.differences[a, b] = min(most, self.differences.get((a, b), most))
+
+
+def join(first: State, second: State) -> State:
+    """What holds whichever of the two was taken."""
+    if first.dead:
+        return second.copy()
+    if second.dead:
+        return first.copy()
+    ranges = {
+        var: tuple(hull_of(a, b) for a, b in zip(mine, second.ranges[var]))
+        for var, mine in first.ranges.items() if var in second.ranges
+    }
+    facts = {key: fact.hull(second.facts[key]) for key, fact in first.facts.items() if key in second.facts}
+    differences = {
+        pair: max(most, second.differences[pair])
+        for pair, most in first.differences.items() if pair in second.differences
+    }
+    return State(ranges, facts, differences)
+
+
+def hull_of(a: MaybeInterval, b: MaybeInterval) -> MaybeInterval:
+    return None if a is None or b is None else a.hull(b)
