@@ -1,11 +1,12 @@
 """The plan: in which stage every cell works, how long every bit is kept, and what that should cost.
 
-A pipeline of ``latency_cycles`` = N stages, numbered 0 to N - 1. The module's inputs are present at the start of
-stage 0. A cell placed in stage s computes its output within stage s (``available[cell] == s``), except ``Mul``
-with L internal register ranks, whose output appears at the start of stage s + L. A value needed in stage t
-passes through t - available registers, one at the end of each stage in between; outputs are needed in "stage
-N", that is, behind the register that ends stage N - 1. Constants need no registers. A state register is read in
-stage ``stage[state.out]`` and takes its next value at the end of stage ``state_write[i]``.
+A pipeline of ``latency_cycles`` = N stages, numbered 0 to N - 1. The module's inputs are present at the
+start of stage 0. A cell placed in stage s computes its output within stage s (``available[cell] == s``),
+except ``Mul`` with L > 0 internal register ranks, whose output appears at the start of stage s + L. A value
+needed in stage t passes through t - available registers, one at the end of each stage in between; outputs
+are needed in "stage N", that is, behind the register that ends stage N - 1. Constants need no registers. A
+state register is read in stage ``stage[state.out]`` and takes its next value at the end of stage
+``state_write[i]``.
 
 Plans are immutable plain data: the emitter writes down what they say, the verifier checks them, JSON carries
 them. Nothing here decides anything.
@@ -49,7 +50,7 @@ class Lifetime:
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """One cell on a timing path: what it adds (ps, routing of its output included) and when its output is there."""
+    """One cell on a timing path: what it adds (ps, the wire to it included) and when its output settles."""
 
     cell: int
     delay_ps: int
@@ -69,10 +70,12 @@ class Recurrence:
 class Plan:
     """A schedule of one netlist. Tuples ``stage``, ``available`` and ``arrival_ps`` are indexed by cell id.
 
-    ``arrival_ps``  when the cell's output reaches its readers, counted from the clock edge that starts its stage.
+    ``arrival_ps``  when the cell's output has settled, counted from the clock edge that starts the stage
+                    ``available``; the way to its readers is not included.
     ``lifetimes``   every run of bits that somebody reads, constants excepted, in order of (cell, low).
     ``register_bits``  pipeline and output registers together, state registers and handshake not counted.
     ``critical_paths``  one path a stage, the longest; empty for a stage without logic.
+    ``setup_ps``   what a register at the end of any stage needs on top of an arrival.
     """
 
     device: str
@@ -86,6 +89,7 @@ class Plan:
     state_write: tuple[int, ...]
     lifetimes: tuple[Lifetime, ...]
     register_bits: int
+    setup_ps: int
     critical_paths: tuple[tuple[PathStep, ...], ...]
     estimate: Resources
     recurrence: Recurrence | None = None
@@ -118,6 +122,7 @@ class Plan:
             state_write=tuple(data["state_write"]),
             lifetimes=tuple(Lifetime(**item) for item in data["lifetimes"]),
             register_bits=data["register_bits"],
+            setup_ps=data["setup_ps"],
             critical_paths=tuple(
                 tuple(PathStep(**step) for step in path) for path in data["critical_paths"]
             ),

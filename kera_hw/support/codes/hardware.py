@@ -4,4 +4,19 @@ from __future__ import annotations
 from kera_hw.support.codes.info import Table
 
 TABLE: Table = (
+    ("K0601", "operation longer than a clock period",
+     "One operation of the circuit alone takes longer than a clock period on this device. The message names "
+     "the operation and the fastest clock at which it fits; ask for that clock or narrow the operation."),
+    ("K0602", "latency too short",
+     "The operations on the longest path need more pipeline stages than the latency asked for. Allow the "
+     "latency that the message names, or a slower clock."),
+    ("K0603", "initiation interval too short",
+     "A value of the stream's state takes several stages from one item to the next, so a new item cannot "
+     "start that often. The message names the loop of operations and the smallest interval that works; "
+     "shorten the computation between two values of the state, or ask for a slower clock."),
+    ("K0604", "does not fit the device",
+     "The circuit needs more of a resource than the device has. Choose a larger part, or make the "
+     "computation smaller."),
+    ("K0605", "unknown device",
+     "No device of that name is known. `kera doctor` lists the devices."),
 )

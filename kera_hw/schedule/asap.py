@@ -1,0 +1,127 @@
+"""Systems of difference constraints: earliest and latest stages, and the loop that makes one infeasible.
+
+Forward constraints (u, v, c), stage[v] >= stage[u] + c, always lead to a larger node, so one sweep settles
+them. Backward ones close the loops through state registers: stage[read] >= stage[write] - (II - 1).
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kera_hw.schedule.problem import IntArray, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """Forward constraints as arrays; backward ones as (write node, read node)."""
+
+    source: IntArray
+    target: IntArray
+    distance: IntArray
+    loops: tuple[tuple[int, int], ...]
+    node_count: int
+
+    def rows(self) -> list[tuple[int, int, int]]:
+        """Forward constraints as (u, v, c), sorted by v, then u."""
+        order = np.lexsort((self.source, self.target))
+        source, target, distance = self.source[order], self.target[order], self.distance[order]
+        return list(zip(source.tolist(), target.tolist(), distance.tolist()))
+
+
+def build_constraints(problem: Problem, pairs: tuple[IntArray, IntArray]) -> Constraints:
+    """Precedence, state, end and timing constraints of a problem."""
+    cells, states = problem.cell_count, problem.netlist.states
+    rows: list[tuple[int, int, int]] = [(0, problem.end, 0)] if cells else []
+    loops: list[tuple[int, int]] = []
+    for index, state in enumerate(states):
+        write = problem.write_node(index)
+        rows += [(state.out, write, 0), (write, problem.end, 1)]
+        rows += [(s.cell, write, int(problem.latency[s.cell])) for s in state.next if s.cell is not None]
+        loops.append((write, state.out))
+    read_by_cells = np.zeros(cells, dtype=bool)
+    read_by_cells[problem.edges.source] = True
+    at_end = {s.cell for output in problem.netlist.outputs for s in output.bits if s.cell is not None}
+    at_end |= set(np.flatnonzero(~read_by_cells).tolist())
+    rows += [(cell, problem.end, max(1, int(problem.latency[cell]))) for cell in sorted(at_end)]
+    fixed = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    source = np.concatenate([problem.edges.source, fixed[:, 0], pairs[0]])
+    target = np.concatenate([problem.edges.target, fixed[:, 1], pairs[1]])
+    own = problem.latency[problem.edges.source]
+    distance = np.concatenate([own, fixed[:, 2], np.ones(len(pairs[0]), dtype=np.int64)])
+    return Constraints(source, target, distance, tuple(loops), problem.end + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A cycle of constraints that cannot hold: its nodes in order and the stages it asks for in total."""
+
+    nodes: tuple[int, ...]
+    distance: int
+    state_count: int
+
+    @property
+    def least_interval(self) -> int:
+        """The smallest initiation interval at which this loop holds."""
+        return 1 + -(-self.distance // self.state_count)
+
+
+def earliest(constraints: Constraints, interval: int) -> list[int] | Loop:
+    """Every node's least stage (the end node's: at least 1) at an initiation interval, or what forbids it."""
+    edges = constraints.rows()
+    stage = [0] * constraints.node_count
+    stage[-1] = 1
+    parent: list[tuple[int, int] | None] = [None] * constraints.node_count
+    while True:
+        for u, v, c in edges:
+            if stage[u] + c > stage[v]:
+                stage[v] = stage[u] + c
+                parent[v] = (u, c)
+        changed = False
+        for write, read in constraints.loops:
+            if stage[write] - (interval - 1) > stage[read]:
+                stage[read] = stage[write] - (interval - 1)
+                parent[read] = (write, 0)
+                changed = True
+                if (loop := _cycle(parent, read, constraints)) is not None:
+                    return loop
+        if not changed:
+            return stage
+
+
+def _cycle(parent: Sequence[tuple[int, int] | None], node: int, constraints: Constraints) -> Loop | None:
+    """The cycle through ``node`` in the parent relation, if it lies on one."""
+    nodes = [node]
+    distance = 0
+    while (step := parent[nodes[-1]]) is not None:
+        distance += step[1]
+        if step[0] == node:
+            nodes.reverse()
+            writes = {write for write, _ in constraints.loops}
+            return Loop(tuple(nodes), distance, sum(n in writes for n in nodes))
+        nodes.append(step[0])
+        if len(nodes) > len(parent):  # a cycle not through this node: its own read node will report it
+            return None
+    return None
+
+
+def latest(constraints: Constraints, interval: int, stage_count: int, pinned: Sequence[int]) -> list[int]:
+    """The greatest stage of every node when the end node is at ``stage_count`` and ``pinned`` nodes are at 0.
+
+    Meaningful only where ``earliest`` succeeds with an end no later than ``stage_count``.
+    """
+    edges = constraints.rows()[::-1]
+    stage = [stage_count] * constraints.node_count
+    for node in pinned:
+        stage[node] = 0
+    while True:
+        for u, v, c in edges:
+            stage[u] = min(stage[u], stage[v] - c)
+        changed = False
+        for write, read in constraints.loops:
+            if stage[read] + interval - 1 < stage[write]:
+                stage[write] = stage[read] + interval - 1
+                changed = True
+        if not changed:
+            return stage

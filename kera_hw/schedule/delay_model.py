@@ -1,0 +1,114 @@
+"""How long cells and the wires between them take on a device.
+
+A path within a stage starts at a register (``clk_to_q``), goes over a wire to a cell (``route``), through the
+cell (``logic``), over a wire to the next, and ends in a register packed beside the last cell (``setup``, no
+wire). Wire delay depends on the kind of cell it leads to, the fan-out of its driver and the size of the
+design. ``scale`` stretches every wire: the flow raises it when routing came out slower than foreseen.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import log2
+
+from kera_hw.schedule.device import Device
+from kera_hw.schedule.netlist import Add, Cell, Input, Lut, Mul, Mux, Rom, StateOut
+
+
+@dataclass(frozen=True, slots=True)
+class DelayModel:
+    """Delays of one device. ``size_luts``: the design's size (0: small); ``scale``: the wires' stretch."""
+
+    device: Device
+    scale: float = 1.0
+    size_luts: float = 0.0
+
+    def for_size(self, size_luts: float) -> DelayModel:
+        """The same model for a design of that many LUTs."""
+        return replace(self, size_luts=size_luts)
+
+    def logic_ps(self, cell: Cell) -> int:
+        """Time through the cell alone; 0 for leaves. For ``Mul`` with registers: the setup of its inputs."""
+        timing = self.device.timing
+        if isinstance(cell, Lut):
+            signals = sum(any(s.cell is not None for s in bits) for bits in cell.inputs)
+            return round(timing.lut_ps + timing.mux_level_ps * max(0, signals - self.device.lut_inputs))
+        if isinstance(cell, Add):
+            carry_in = any(segment.cell is not None for segment in cell.carry_in)
+            return round(self.carry_ps(cell.width) + (timing.carry_in_ps if carry_in else 0))
+        if isinstance(cell, Mux):
+            return round(timing.lut_ps + timing.mux_level_ps * (_levels(len(cell.choices)) - 1))
+        if isinstance(cell, Rom):
+            extra = _levels(len(cell.contents)) - self.device.lut_inputs
+            return round(timing.lut_ps + timing.mux_level_ps * max(0, extra))
+        if isinstance(cell, Mul):
+            if cell.latency_cycles:
+                return round(max(0.0, timing.dsp_setup_ps - timing.setup_ps))
+            return round(timing.dsp_ps + timing.dsp_tile_ps * _levels(self.dsp_tiles_a_side(cell)))
+        return 0
+
+    def carry_ps(self, width_bits: int) -> float:
+        """Time through a carry chain of that many bits."""
+        return self.device.timing.carry_base_ps + self.device.timing.carry_bit_ps * width_bits
+
+    def dsp_tiles_a_side(self, cell: Mul) -> int:
+        """The larger of the tile counts that the two operands need."""
+        from_a = sum(s.width for s in cell.a)
+        from_b = sum(s.width for s in cell.b)
+        return max(1, -(-max(from_a, from_b) // max(1, self.device.area.dsp_width)))
+
+    def route_ps(self, sink: Cell, fanout: int) -> int:
+        """Time over a wire from a driver with ``fanout`` loads to ``sink``."""
+        timing = self.device.timing
+        if isinstance(sink, Add):
+            base = timing.route_carry_ps
+        elif isinstance(sink, Mul):
+            base = timing.route_dsp_ps
+        else:
+            base = timing.route_lut_ps
+        if self.size_luts > timing.size_luts:
+            base += timing.size_ps * log2(self.size_luts / timing.size_luts)
+        return round(self.scale * (base + timing.route_fanout_ps * log2(max(1, fanout))))
+
+    def clk_to_q_ps(self, cell: Cell) -> int:
+        """Time from the clock edge until a register shows ``cell``'s value (``Mul``: its own register)."""
+        timing = self.device.timing
+        if not isinstance(cell, Mul) or cell.latency_cycles == 0:
+            return round(timing.clk_to_q_ps)
+        if cell.latency_cycles == 1:  # input registers alone: the product follows in the same cycle
+            return round(timing.dsp_ps + timing.dsp_tile_ps * _levels(self.dsp_tiles_a_side(cell)))
+        return round(timing.dsp_clk_to_q_ps)
+
+    @property
+    def setup_ps(self) -> int:
+        return round(self.device.timing.setup_ps)
+
+    def cell_delay(self, cell: Cell, fanout: int = 1) -> int:
+        """Time a cell adds to a path, the wire to it from a driver with ``fanout`` loads included (ps)."""
+        if isinstance(cell, Input | StateOut):
+            return 0
+        return self.route_ps(cell, fanout) + self.logic_ps(cell)
+
+    def single_cell_ps(self, cell: Cell, fanout: int = 1) -> int:
+        """The shortest clock period at which the cell fits a stage of its own."""
+        return round(self.device.timing.clk_to_q_ps) + self.cell_delay(cell, fanout) + self.setup_ps
+
+    def max_carry_bits(self, clock_ps: int, lut_levels: int = 0, fanout: int = 2) -> int:
+        """The widest ``Add`` that fits a stage beside that many LUT levels; 0 when not even one bit does."""
+        timing = self.device.timing
+        probe = Lut(width=1, inputs=(), expr=("const", 0))
+        adder = Add(width=1, a=(), inputs=())
+        spare = clock_ps - timing.clk_to_q_ps - timing.setup_ps - timing.carry_base_ps
+        spare -= self.route_ps(adder, fanout) + lut_levels * self.cell_delay(probe, fanout)
+        return max(0, int(spare / timing.carry_bit_ps))
+
+    def max_mux_choices(self, clock_ps: int, fanout: int = 2) -> int:
+        """The widest multiplexer (a power of two) that fits a stage alone; 1 when not even 2:1 does."""
+        timing = self.device.timing
+        probe = Lut(width=1, inputs=(), expr=("const", 0))
+        spare = clock_ps - timing.clk_to_q_ps - timing.setup_ps - self.route_ps(probe, fanout) - timing.lut_ps
+        return 1 if spare < 0 else 2 << min(10, int(spare / timing.mux_level_ps))
+
+
+def _levels(count: int) -> int:
+    """ceil(log2(count)), 0 for one."""
+    return max(0, (count - 1).bit_length())

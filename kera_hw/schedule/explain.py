@@ -1,0 +1,166 @@
+"""Why there is no plan, in the reader's terms: which operations, and what would make it feasible."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kera_hw.schedule.asap import Constraints, Loop
+from kera_hw.schedule.netlist import Add, Cell, Input, Lut, Mul, Mux, Rom, StateOut
+from kera_hw.schedule.plan import Recurrence
+from kera_hw.schedule.problem import Problem
+from kera_hw.support.diagnostic import Diagnostic
+from kera_hw.support.source import SourceFile
+
+Sources = Mapping[str, SourceFile]
+_SHOWN = 6  # operations of a path that a message spells out
+
+
+def operation(cell: Cell) -> str:
+    """What a cell does, in a few words with its width."""
+    if isinstance(cell, Add):
+        return f"{cell.width}-bit addition"
+    if isinstance(cell, Mul):
+        a, b = (sum(s.width for s in bits) for bits in (cell.a, cell.b))
+        return f"{a}×{b}-bit multiplication"
+    if isinstance(cell, Mux):
+        return f"{cell.width}-bit {len(cell.choices)}-way selection"
+    if isinstance(cell, Rom):
+        return f"{len(cell.contents)}-entry table"
+    if isinstance(cell, Lut):
+        return f"{cell.width}-bit logic"
+    if isinstance(cell, Input):
+        return f"input `{cell.bus}`"
+    return "state" if isinstance(cell, StateOut) else "operation"
+
+
+def cell_label(cell: Cell) -> str:
+    """``operation`` with the source name and line where they are known."""
+    text = operation(cell)
+    name = cell.name or (cell.origin.name if cell.origin else None)
+    if name and not isinstance(cell, Input):
+        text += f" `{name}`"
+    if cell.origin is not None:
+        text += f" ({cell.origin.path}:{cell.origin.line})"
+    return text
+
+
+def _mhz(period_ps: int) -> str:
+    """The clock of a period, rounded down to a tenth so that asking for it succeeds."""
+    return f"{int(1e7 / period_ps) / 10:g} MHz"
+
+
+def _diagnostic(code: str, message: str, cell: Cell | None, sources: Sources | None) -> Diagnostic:
+    if cell is None or cell.origin is None or sources is None or cell.origin.path not in sources:
+        return Diagnostic(code, message)
+    return Diagnostic(code, message, sources[cell.origin.path], cell.origin.span)
+
+
+def too_slow(problem: Problem, clock_ps: int, sources: Sources | None) -> Diagnostic:
+    """K0601 for the slowest cell."""
+    worst = int(problem.base_ps.argmax())
+    cell = problem.netlist.cells[worst]
+    need = int(problem.base_ps[worst]) + problem.model.setup_ps
+    message = (
+        f"The {cell_label(cell)} takes {need / 1000:.2f} ns on {problem.model.device.name}, more than the "
+        f"clock period of {clock_ps / 1000:.2f} ns ({_mhz(clock_ps)}); the fastest clock for it is "
+        f"{_mhz(need)}."
+    )
+    return _diagnostic("K0601", message, cell, sources)
+
+
+def no_latency(
+    problem: Problem, constraints: Constraints, least: Sequence[int], asked: int, clock_ps: int,
+    sources: Sources | None,
+) -> Diagnostic:
+    """K0602 with the operations of a path that needs all those stages."""
+    path = _longest(problem, constraints, least)
+    message = (
+        f"A latency of {asked} {_cycles(asked)} is too short at {_mhz(clock_ps)}: `{problem.netlist.name}` "
+        f"needs at least {least[-1]}. The longest path: {_spell(problem, path)}. Ask for latency {least[-1]} "
+        "or a slower clock."
+    )
+    return _diagnostic("K0602", message, problem.netlist.cells[path[-1]] if path else None, sources)
+
+
+def no_interval(
+    problem: Problem, loop: Loop, asked: int, clock_ps: int, sources: Sources | None,
+) -> Diagnostic:
+    """K0603 with the loop of operations through the state."""
+    found = loop_recurrence(problem, loop)
+    names = ", ".join(f"`{name}`" for name in found.states)
+    message = (
+        f"A new item every {asked} {_cycles(asked)} is too often at {_mhz(clock_ps)}: the next value of "
+        f"{names} takes {found.stages} stages ({_spell(problem, list(found.cells))}). The smallest interval "
+        f"for this loop is {loop.least_interval}."
+    )
+    cell = problem.netlist.cells[found.cells[-1]] if found.cells else None
+    return _diagnostic("K0603", message, cell, sources)
+
+
+def _cycles(count: int) -> str:
+    return "cycle" if count == 1 else "cycles"
+
+
+def _spell(problem: Problem, path: Sequence[int]) -> str:
+    labels = [cell_label(problem.netlist.cells[cell]) for cell in path]
+    if len(labels) > _SHOWN:
+        half = _SHOWN // 2
+        labels = [*labels[:half], f"… {len(labels) - 2 * half} more …", *labels[-half:]]
+    return " → ".join(labels)
+
+
+def _longest(problem: Problem, constraints: Constraints, least: Sequence[int]) -> list[int]:
+    """Cells of a chain of tight constraints that ends at the end node."""
+    tight = {v: u for u, v, c in constraints.rows() if least[u] + c == least[v]}
+    nodes = [problem.end]
+    while nodes[-1] in tight:
+        nodes.append(tight[nodes[-1]])
+    return fill_path(problem, [node for node in reversed(nodes) if node < problem.cell_count])
+
+
+def loop_recurrence(problem: Problem, loop: Loop) -> Recurrence:
+    """The loop's cells, wires between timing pairs filled in, starting with a state read."""
+    nodes = list(loop.nodes)
+    first = next((k for k, n in enumerate(nodes) if n < problem.cell_count and _reads(problem, n)), 0)
+    nodes = nodes[first:] + nodes[:first]
+    states = [problem.netlist.states[n - problem.cell_count].name for n in nodes if n >= problem.cell_count]
+    cells: list[int] = []
+    part: list[int] = []
+    for node in [*nodes, problem.end]:
+        if node < problem.cell_count and not (part and _reads(problem, node)):
+            part.append(node)
+            continue
+        cells += fill_path(problem, part)
+        part = [node] if node < problem.cell_count else []
+    return Recurrence(tuple(cells), tuple(states), loop.least_interval)
+
+
+def _reads(problem: Problem, node: int) -> bool:
+    return isinstance(problem.netlist.cells[node], StateOut)
+
+
+def fill_path(problem: Problem, cells: Sequence[int]) -> list[int]:
+    """A path of cells through ``cells`` in order, taking the longest way where two are not neighbours."""
+    if not cells:
+        return []
+    drivers: dict[int, list[tuple[int, int]]] = {}
+    for source, target, route in problem.edges.rows():
+        drivers.setdefault(target, []).append((source, route))
+    path = [cells[0]]
+    for goal in cells[1:]:
+        path += _way(problem, drivers, path[-1], goal)
+    return path
+
+
+def _way(problem: Problem, drivers: Mapping[int, list[tuple[int, int]]], start: int, goal: int) -> list[int]:
+    """The cells after ``start`` up to ``goal`` on the longest path between them (``goal`` alone if none)."""
+    time: dict[int, int] = {start: 0}
+    before: dict[int, int] = {}
+    for cell in range(start + 1, goal + 1):
+        known = [(time[u] + route, u) for u, route in drivers.get(cell, []) if u in time]
+        if known:
+            longest, before[cell] = max(known)
+            time[cell] = longest + int(problem.logic_ps[cell])
+    path = [goal]
+    while path[-1] in before and before[path[-1]] != start:
+        path.append(before[path[-1]])
+    return path[::-1]

@@ -1,0 +1,268 @@
+"""The scheduling problem of a netlist: nodes, wires with delays, timing pairs, and the runs of bits to keep.
+
+Nodes are the cells (their ids), then one node per state register (the stage that writes it), then the end
+node: the stage count N. A difference constraint (u, v, c) demands stage[v] >= stage[u] + c.
+"""
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kera_hw.schedule.delay_model import DelayModel
+from kera_hw.schedule.netlist import Add, Bits, Cell, Lut, Mul, Mux, Netlist, Rom
+
+IntArray = NDArray[np.int64]
+_SHARE = 4096  # path starts handled at once while looking for timing pairs: bounds memory
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """``width`` bits of ``cell`` from bit ``low``, all read by the same nodes."""
+
+    cell: int
+    low: int
+    width: int
+    readers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Wires between cells: driver, reader, wire delay (ps). Sorted by reader, then driver; each pair once."""
+
+    source: IntArray
+    target: IntArray
+    route_ps: IntArray
+
+    def rows(self) -> list[tuple[int, int, int]]:
+        """(driver, reader, wire delay) in order."""
+        return list(zip(self.source.tolist(), self.target.tolist(), self.route_ps.tolist()))
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Everything the solver needs; see ``build_problem``."""
+
+    netlist: Netlist
+    model: DelayModel
+    runs: tuple[Run, ...]
+    edges: Edges
+    logic_ps: IntArray
+    clk_to_q_ps: IntArray
+    latency: IntArray  # internal register ranks per cell: 0 except for Mul
+    base_ps: IntArray  # arrival of each cell's output when all its inputs come from registers
+
+    @property
+    def cell_count(self) -> int:
+        return len(self.netlist.cells)
+
+    @property
+    def end(self) -> int:
+        """The node whose stage is the stage count."""
+        return len(self.netlist.cells) + len(self.netlist.states)
+
+    def write_node(self, state: int) -> int:
+        """The node of the stage that writes a state register."""
+        return len(self.netlist.cells) + state
+
+
+def loads(cell: Cell) -> list[tuple[Bits, int]]:
+    """Each operand with the number of loads that one of its bits sees in this cell."""
+    if isinstance(cell, Lut):
+        return [(bits, cell.width if _is_single(bits) else 1) for bits in cell.inputs]
+    if isinstance(cell, Add):
+        spread = [(bits, cell.width if _is_single(bits) else 1) for bits in cell.inputs]
+        return [(cell.a, 1), *spread, (cell.carry_in, 1)]
+    if isinstance(cell, Mux):
+        per_bit = max(1, len(cell.choices) // 4)
+        return [(cell.select, cell.width * per_bit), *((bits, 1) for bits in cell.choices)]
+    if isinstance(cell, Rom):
+        return [(cell.address, cell.width * max(1, len(cell.contents) // 16))]
+    return [(bits, 1) for bits in cell.operands()]
+
+
+def _is_single(bits: Bits) -> bool:
+    return len(bits) == 1 and bits[0].width == 1
+
+
+def build_problem(netlist: Netlist, model: DelayModel) -> Problem:
+    """Collect runs, wires and delays of a netlist."""
+    readers, fanout = _readers(netlist)
+    runs = _runs(readers)
+    edges = _edges(netlist, model, fanout)
+    cells = netlist.cells
+    logic = np.array([model.logic_ps(cell) for cell in cells], dtype=np.int64)
+    clk_to_q = np.array([model.clk_to_q_ps(cell) for cell in cells], dtype=np.int64)
+    latency = np.array([c.latency_cycles if isinstance(c, Mul) else 0 for c in cells], dtype=np.int64)
+    base = clk_to_q.copy()
+    start = np.zeros(len(cells), dtype=np.int64)
+    np.maximum.at(start, edges.target, clk_to_q[edges.source] + edges.route_ps)
+    has_input = np.zeros(len(cells), dtype=bool)
+    has_input[edges.target] = True
+    base[has_input] = start[has_input] + logic[has_input]
+    half = latency == 1  # registers before the product only: it must settle within the next stage
+    base[half] = np.maximum(base[half], clk_to_q[half])
+    return Problem(netlist, model, runs, edges, logic, clk_to_q, latency, base)
+
+
+Reading = tuple[int, int, int, int]  # low, width, reader node, loads per bit
+
+
+def _readers(netlist: Netlist) -> tuple[list[list[Reading]], list[dict[int, int]]]:
+    """Who reads which bits of every cell; and, per cell, the loads of its bits for each of its drivers."""
+    found: list[list[Reading]] = [[] for _ in netlist.cells]
+
+    def note(bits: Bits, node: int, count: int) -> None:
+        for segment in bits:
+            if segment.cell is not None:
+                found[segment.cell].append((segment.low, segment.width, node, count))
+
+    for index, cell in enumerate(netlist.cells):
+        for bits, count in loads(cell):
+            note(bits, index, count)
+    end = len(netlist.cells) + len(netlist.states)
+    for index, state in enumerate(netlist.states):
+        note(state.next, len(netlist.cells) + index, 1)
+    for output in netlist.outputs:
+        note(output.bits, end, 1)
+    return found, [_fanout(cell.width, readings) for cell, readings in zip(netlist.cells, found)]
+
+
+def _fanout(width: int, readings: list[Reading]) -> dict[int, int]:
+    """For each reader the largest number of loads on one of the bits it reads."""
+    if not readings:
+        return {}
+    if len(readings) == 1:
+        return {readings[0][2]: readings[0][3]}
+    steps = np.zeros(width + 1, dtype=np.int64)
+    for low, count, _, each in readings:
+        steps[low] += each
+        steps[low + count] -= each
+    total = np.cumsum(steps)
+    out: dict[int, int] = {}
+    for low, count, node, _ in readings:
+        out[node] = max(out.get(node, 0), int(total[low : low + count].max()))
+    return out
+
+
+def _runs(readers: list[list[Reading]]) -> tuple[Run, ...]:
+    """Maximal runs of bits with equal sets of readers."""
+    runs: list[Run] = []
+    for cell, readings in enumerate(readers):
+        cuts = sorted({p for low, width, _, _ in readings for p in (low, low + width)})
+        for low, high in itertools.pairwise(cuts):
+            nodes = tuple(sorted({node for at, width, node, _ in readings if at <= low < at + width}))
+            if not nodes:
+                continue
+            last = runs[-1] if runs else None
+            if last and last.cell == cell and last.low + last.width == low and last.readers == nodes:
+                runs[-1] = Run(cell, last.low, last.width + high - low, nodes)
+            else:
+                runs.append(Run(cell, low, high - low, nodes))
+    return tuple(runs)
+
+
+def _edges(netlist: Netlist, model: DelayModel, fanout: list[dict[int, int]]) -> Edges:
+    count = len(netlist.cells)
+    triples = [
+        (target, source, model.route_ps(netlist.cells[target], load))
+        for source, per_reader in enumerate(fanout)
+        for target, load in per_reader.items()
+        if target < count
+    ]
+    table = np.array(sorted(triples), dtype=np.int64).reshape(-1, 3)
+    return Edges(table[:, 1].copy(), table[:, 0].copy(), table[:, 2].copy())
+
+
+@dataclass(frozen=True, slots=True)
+class _Forward:
+    """Combinational wires grouped by driver (CSR): arrays of readers and of the delay they add."""
+
+    first: IntArray
+    count: IntArray
+    target: IntArray
+    delay_ps: IntArray
+
+
+def timing_pairs(problem: Problem, limit_ps: int) -> tuple[IntArray, IntArray]:
+    """Pairs (u, v) of cells that cannot share a stage: some path from u to v takes longer than ``limit_ps``.
+
+    ``limit_ps`` is the clock less the setup time. Together the pairs are exact: stages that keep precedence
+    and all pairs have no path over the limit. Paths are followed to the first cell over the limit only, and
+    pairs implied by others are left out. Every single cell must fit the limit.
+    """
+    edges = problem.edges
+    through = problem.latency[edges.source] == 0  # a registered product starts afresh
+    source, target = edges.source[through], edges.target[through]
+    added = edges.route_ps[through] + problem.logic_ps[target]
+    order = np.argsort(source, kind="stable")
+    count = np.bincount(source, minlength=problem.cell_count)
+    forward = _Forward(np.cumsum(count) - count, count, target[order], added[order])
+    tail = _tails(problem.cell_count, source, target, added)
+    works = problem.logic_ps > 0  # leaves add nothing to the paths of their readers
+    starts = np.flatnonzero(works & (problem.base_ps + tail > limit_ps))
+    keys = [
+        _violations(problem, forward, tail, starts[begin : begin + _SHARE], limit_ps)
+        for begin in range(0, len(starts), _SHARE)
+    ]
+    found = np.unique(np.concatenate(keys)) if keys else np.zeros(0, dtype=np.int64)
+    kept = _not_implied(found, forward, problem.cell_count)
+    return kept // problem.cell_count, kept % problem.cell_count
+
+
+def _tails(count: int, source: IntArray, target: IntArray, added: IntArray) -> IntArray:
+    """Longest combinational delay that can still follow each cell's output."""
+    tail: list[int] = [0] * count
+    order = np.argsort(source, kind="stable")[::-1]
+    rows: list[list[int]] = np.stack([source, target, added], axis=1)[order].tolist()
+    for u, v, d in rows:
+        tail[u] = max(tail[u], d + tail[v])
+    return np.array(tail, dtype=np.int64)
+
+
+def _violations(
+    problem: Problem, forward: _Forward, tail: IntArray, starts: IntArray, limit_ps: int,
+) -> IntArray:
+    """Keys u * cells + v of the first cells over the limit on paths from ``starts``."""
+    cells = problem.cell_count
+    origin, here, arrival = starts, starts, problem.base_ps[starts]
+    keys: list[IntArray] = []
+    while len(here):
+        count = forward.count[here]
+        wire = _expand(forward.first[here], count)
+        origin = np.repeat(origin, count)
+        arrival = np.repeat(arrival, count) + forward.delay_ps[wire]
+        here = forward.target[wire]
+        over = arrival > limit_ps
+        keys.append(np.unique(origin[over] * cells + here[over]))
+        alive = ~over & (arrival + tail[here] > limit_ps)
+        key, arrival = origin[alive] * cells + here[alive], arrival[alive]
+        order = np.lexsort((arrival, key))  # of several paths of equally many wires the longest decides
+        key, arrival = key[order], arrival[order]
+        last = np.append(key[1:] != key[:-1], True) if len(key) else np.zeros(0, dtype=bool)
+        origin, here, arrival = key[last] // cells, key[last] % cells, arrival[last]
+    return np.unique(np.concatenate(keys)) if keys else np.zeros(0, dtype=np.int64)
+
+
+def _expand(first: IntArray, count: IntArray) -> IntArray:
+    """The ranges [first, first + count) one after another."""
+    offset: IntArray = np.arange(int(count.sum()), dtype=np.int64)
+    offset -= np.repeat(np.cumsum(count) - count, count)
+    return np.repeat(first, count) + offset
+
+
+def _not_implied(keys: IntArray, forward: _Forward, cells: int) -> IntArray:
+    """Drop (u, v) where a reader w of u has (w, v) too: stage[w] >= stage[u] makes it redundant."""
+    if not len(keys):
+        return keys
+    source, target = keys // cells, keys % cells
+    count = forward.count[source]
+    reader = forward.target[_expand(forward.first[source], count)]
+    wanted = reader * cells + np.repeat(target, count)
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    hit = keys[place] == wanted
+    implied = np.zeros(len(keys), dtype=bool)
+    implied[np.repeat(np.arange(len(keys)), count)[hit]] = True
+    return keys[~implied]

@@ -1,0 +1,114 @@
+"""The stages that keep the fewest register bits at a given latency: a program over difference constraints.
+
+Every run of bits costs width * (last reader's stage - stage it is available in). All rows have the form
+x_v - x_u >= c, so the matrix is totally unimodular and an optimal vertex is integral; that is checked.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_matrix
+
+from kera_hw.schedule.asap import Constraints
+from kera_hw.schedule.problem import Problem
+
+
+def register_bits(problem: Problem, stage: Sequence[int]) -> int:
+    """Pipeline and output register bits of a schedule; ``stage`` is indexed by node, the end included."""
+    latency: list[int] = problem.latency.tolist()
+    return sum(
+        run.width * (max(stage[r] for r in run.readers) - stage[run.cell] - latency[run.cell])
+        for run in problem.runs
+    )
+
+
+@dataclass
+class _Program:
+    """A linear program under construction; rows are x[high] - x[low] >= distance."""
+
+    lower: list[int]
+    upper: list[int]
+    cost: list[float]
+    rows: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
+
+    def variable(self, lower: int, upper: int, cost: float) -> int:
+        self.lower.append(lower)
+        self.upper.append(upper)
+        self.cost.append(cost)
+        return len(self.cost) - 1
+
+    def require(self, high: int, low: int, distance: int) -> None:
+        """Add a row unless the bounds already imply it."""
+        if self.lower[high] - self.upper[low] < distance:
+            self.rows.append((high, low, distance))
+
+
+def least_registers(
+    problem: Problem, constraints: Constraints, interval: int, lower: Sequence[int], upper: Sequence[int],
+) -> list[int]:
+    """Stages of all nodes with the least register bits within the bounds (a feasible system is required)."""
+    program = _Program(list(lower), list(upper), [0.0] * constraints.node_count)
+    _add_costs(problem, program)
+    for u, v, c in constraints.rows():
+        program.require(v, u, c)
+    for write, read in constraints.loops:
+        program.require(read, write, 1 - interval)
+    return _solve(program)[: constraints.node_count]
+
+
+def _add_costs(problem: Problem, program: _Program) -> None:
+    """Charge each run from where it arises to its last reader; where several may be last, a variable is."""
+    shared: dict[tuple[tuple[int, ...], int], int] = {}
+    for run in problem.runs:
+        program.cost[run.cell] -= run.width
+        floor = max(program.lower[r] for r in run.readers)
+        late = tuple(r for r in run.readers if program.upper[r] > floor)
+        if not late:  # some reader sits at the floor for certain, and no other can come later
+            continue
+        if len(late) == 1 and program.lower[late[0]] == floor:
+            program.cost[late[0]] += run.width
+            continue
+        if (late, floor) not in shared:
+            last = program.variable(floor, max(program.upper[r] for r in late), 0.0)
+            for reader in late:
+                program.require(last, reader, 0)
+            shared[late, floor] = last
+        program.cost[shared[late, floor]] += run.width
+
+
+def _solve(program: _Program) -> list[int]:
+    lower, upper = np.array(program.lower), np.array(program.upper)
+    free = lower < upper
+    out = lower.copy()
+    if not free.any():
+        return out.tolist()
+    column = np.cumsum(free) - 1
+    rows = np.array(program.rows, dtype=np.int64).reshape(-1, 3)
+    high, low, distance = rows[:, 0], rows[:, 1], rows[:, 2]
+    # x[low] - x[high] <= -distance, fixed variables moved to the right-hand side
+    bound = -distance + np.where(free[high], 0, lower[high]) - np.where(free[low], 0, lower[low])
+    index = np.arange(len(rows))
+    matrix = coo_matrix(
+        (
+            np.concatenate([np.ones(int(free[low].sum())), -np.ones(int(free[high].sum()))]),
+            (
+                np.concatenate([index[free[low]], index[free[high]]]),
+                np.concatenate([column[low[free[low]]], column[high[free[high]]]]),
+            ),
+        ),
+        shape=(len(rows), int(free.sum())),
+    )
+    result = cast("Any", linprog(
+        np.array(program.cost)[free], A_ub=cast("Any", matrix.tocsr()), b_ub=bound,
+        bounds=np.stack([lower[free], upper[free]], axis=1).tolist(), method="highs-ds",
+    ))
+    assert result.status == 0, f"a feasible schedule exists, yet the solver says: {result.message}"
+    values = np.asarray(result.x, dtype=np.float64)
+    rounded = np.rint(values)
+    assert float(np.abs(values - rounded).max()) < 1e-6, "the optimum of a difference system is integral"
+    out[free] = rounded.astype(np.int64)
+    return out.tolist()
