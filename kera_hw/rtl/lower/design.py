@@ -1,0 +1,55 @@
+"""What flattening gives: one region of scalar operations, and where its leaves sit on the ports."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kera_hw.graph.node import Node, Origin, Region
+from kera_hw.support import Diagnostic
+from kera_hw.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class FlatLeaf:
+    """One scalar leaf of a port: ``width_bits`` bits of bus ``bus`` from bit ``low``."""
+
+    bus: str
+    low: int
+    width_bits: int
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class FlatState:
+    """One scalar of a stream's state with its initial raw value (the bits, as an unsigned integer)."""
+
+    name: str
+    width_bits: int
+    type: Type
+    initial: int
+
+
+@dataclass(frozen=True, slots=True)
+class FlatDesign:
+    """A flat region: its parameters are ``inputs`` then ``states``; its results ``outputs``, then next states.
+
+    ``in_buses`` and ``out_buses`` give every port with its width in bits, in packing order, also those that
+    no leaf reaches.
+    """
+
+    name: str
+    region: Region
+    inputs: tuple[FlatLeaf, ...]
+    outputs: tuple[FlatLeaf, ...]
+    states: tuple[FlatState, ...]
+    in_buses: tuple[tuple[str, int], ...]
+    out_buses: tuple[tuple[str, int], ...]
+    origins: Mapping[Node, Origin] = field(default_factory=dict[Node, Origin])
+
+
+class LoweringError(Exception):
+    """The program is right but this hardware cannot be made; carries the diagnostic. Never leaves the package."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.message)
+        self.diagnostic = diagnostic

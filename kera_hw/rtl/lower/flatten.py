@@ -1,0 +1,376 @@
+"""Flattening: calls inlined, loops unrolled, branches made selects, tensors made scalars.
+
+The result is still a graph of registry operations, so the interpreter runs it: the lowering is checked
+against the original on the same vectors.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+
+from kera_hw.graph.node import Export, Node, Ref, Region
+from kera_hw.graph.store import Store
+from kera_hw.rtl.lower import budget, convert, reductions, tensors
+from kera_hw.rtl.lower.builder import Builder, width_of
+from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatState, LoweringError
+from kera_hw.rtl.lower.tensors import Handler
+from kera_hw.rtl.lower.values import Tensor, Value, elementwise, items_of, rebuild
+from kera_hw.support import Diagnostic
+from kera_hw.types import BOOL, FixType, FloatType, TensorType, TokenType, TupleType, Type
+from kera_hw.types import bit_width, element_type, leaf_types, shape_of
+
+_FIXED_FAMILY = "fixed."
+
+
+class Flattener:
+    """Evaluates regions symbolically: values are references to scalar nodes being built."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.builder = Builder(store)
+        self.handlers: dict[str, Callable[[Node, list[Value]], list[Value]]] = {
+            "control.call": self._call,
+            "control.loop": self._loop,
+            "control.while": self._while,
+            "control.branch": self._branch,
+            "control.map": self._map,
+            "control.scan": self._scan,
+            "convert.cast": self._cast,
+            "convert.round_to": self._round_to,
+            "core.constant": self._constant,
+        }
+        table: dict[str, Handler] = {**tensors.HANDLERS, **reductions.HANDLERS}
+        for opcode, handler in table.items():
+            self.handlers[opcode] = self._bind(handler)
+
+    def _bind(self, handler: Handler) -> Callable[[Node, list[Value]], list[Value]]:
+        return lambda node, args: handler(self.builder, node, args)
+
+    def run(self, region: Region, args: list[Value]) -> list[Value]:
+        """The region's results on symbolic arguments."""
+        values: dict[Node, list[Value]] = {}
+        origins = self.store.origins
+        for node in region.nodes():
+            origin = origins.get(node)
+            if origin is not None:
+                self.store.origin = origin
+            if node.opcode == "core.param":
+                values[node] = [args[cast(int, node.attr("index"))]]
+            else:
+                operands = [values[ref.node][ref.index] for ref in node.inputs]
+                values[node] = self._apply(node, operands)
+        return [values[ref.node][ref.index] for ref in region.results]
+
+    def _apply(self, node: Node, args: list[Value]) -> list[Value]:
+        _refuse(node)
+        handler = self.handlers.get(node.opcode)
+        if handler is not None:
+            return handler(node, args)
+        return self._elementwise(node, args)
+
+    def _elementwise(self, node: Node, args: list[Value]) -> list[Value]:
+        """Scalar operations; fixed point acts on its raw integers."""
+        builder, opcode = self.builder, node.opcode
+        kind = element_type(node.types[0])
+        attrs = dict(node.attrs)
+        if opcode == "integer.add_carry":
+            return self._add_carry(args)
+        if opcode == "convert.bitcast":
+            return [elementwise(lambda x: builder.op(opcode, x, type=kind), args)]
+        if opcode == "fixed.mul":
+            assert isinstance(kind, FixType)
+            raw = kind.raw
+
+            def multiply(a: Ref, b: Ref) -> Ref:
+                wide = [builder.cast(convert.raw_of(builder, x), raw) for x in (a, b)]
+                return convert.of_raw(builder, builder.op("integer.mul", *wide), kind)
+
+            return [elementwise(multiply, args)]
+        if opcode == "fixed.sign":
+            return [elementwise(lambda x: self._fixed_sign(x, kind), args)]
+        if opcode.startswith(_FIXED_FAMILY):
+            opcode = "integer." + opcode.removeprefix(_FIXED_FAMILY)
+
+        def scalar(*items: Ref) -> Ref:
+            result = builder.op(opcode, *(convert.raw_of(builder, item) for item in items), **attrs)
+            return convert.of_raw(builder, result, kind)
+
+        return [elementwise(scalar, args)]
+
+    def _fixed_sign(self, ref: Ref, kind: Type) -> Ref:
+        """-1, 0 or 1 in the format; where 1 has no representation, the greatest value."""
+        assert isinstance(kind, FixType)
+        builder, raw = self.builder, convert.raw_of(self.builder, ref)
+        one = 1 << kind.fraction_bits
+        zero = builder.const(kind.raw, 0)
+        positive = builder.const(kind.raw, min(one, kind.raw.max))
+        negative = builder.const(kind.raw, max(-one, kind.raw.min))
+        result = builder.select(builder.op("compare.eq", raw, zero), zero, positive)
+        below = builder.op("compare.lt", raw, zero)
+        return convert.of_raw(builder, builder.select(below, negative, result), kind)
+
+    def _add_carry(self, args: list[Value]) -> list[Value]:
+        shape = next((arg.shape for arg in args if isinstance(arg, Tensor)), ())
+        count = max((len(arg.items) for arg in args if isinstance(arg, Tensor)), default=1)
+        tensor = any(isinstance(arg, Tensor) for arg in args)
+        columns = [arg.items if isinstance(arg, Tensor) else (arg,) * count for arg in args]
+        rows = [self.builder.outputs("integer.add_carry", *row) for row in zip(*columns)]
+        return [rebuild([row[k] for row in rows], shape, tensor) for k in (0, 1)]
+
+    def _cast(self, node: Node, args: list[Value]) -> list[Value]:
+        target = cast(Type, node.attr("type"))
+        return [elementwise(lambda x: convert.cast(self.builder, x, target), args)]
+
+    def _round_to(self, node: Node, args: list[Value]) -> list[Value]:
+        target = cast(Type, node.attr("type"))
+        mode, overflow = cast(str, node.attr("mode")), cast(str, node.attr("overflow"))
+        return [elementwise(lambda x: convert.round_to(self.builder, x, target, mode, overflow), args)]
+
+    def _constant(self, node: Node, _args: list[Value]) -> list[Value]:
+        kind = node.types[0]
+        if isinstance(kind, TensorType):
+            return [Tensor(kind.shape, tuple(self.builder.elements(node.out())))]
+        return [node.out()]
+
+    # Control
+
+    def _call(self, node: Node, args: list[Value]) -> list[Value]:
+        return self.run(cast(Region, node.attr("region")), args)
+
+    def _loop(self, node: Node, args: list[Value]) -> list[Value]:
+        region, kind = cast(Region, node.attr("region")), cast(Type, node.attr("index_type"))
+        count, start, step = (cast(int, node.attr(name)) for name in ("count", "start", "step"))
+        carried, captures = self._carried(node, args)
+        wrap = getattr(kind, "wrap", int)
+        for i in range(count):
+            index = self.builder.const(kind, wrap(start + i * step))
+            carried = self.run(region, [index, *carried, *captures])
+        return carried
+
+    def _while(self, node: Node, args: list[Value]) -> list[Value]:
+        condition, body = cast(Region, node.attr("cond")), cast(Region, node.attr("body"))
+        carried, captures = self._carried(node, args)
+        active = self.builder.const(BOOL, 1)
+        for _ in range(cast(int, node.attr("max"))):
+            (goes_on,) = self.run(condition, [*carried, *captures])
+            assert isinstance(goes_on, Ref)
+            active = self.builder.op("bits.and", active, goes_on)
+            if self.builder.value(active) == 0:
+                break
+            after = self.run(body, [*carried, *captures])
+            carried = [self._choose(active, new, old) for new, old in zip(after, carried)]
+        return carried
+
+    def _choose(self, condition: Ref, then: Value, otherwise: Value) -> Value:
+        if isinstance(then, Tensor):
+            assert isinstance(otherwise, Tensor)
+            pairs = zip(then.items, otherwise.items)
+            return Tensor(then.shape, tuple(self._select(condition, a, b) for a, b in pairs))
+        assert isinstance(otherwise, Ref)
+        return self._select(condition, then, otherwise)
+
+    def _select(self, condition: Ref, then: Ref, otherwise: Ref) -> Ref:
+        builder = self.builder
+        a, b = convert.raw_of(builder, then), convert.raw_of(builder, otherwise)
+        return convert.of_raw(builder, builder.select(condition, a, b), then.type)
+
+    def _branch(self, node: Node, args: list[Value]) -> list[Value]:
+        regions = cast("tuple[Region, ...]", node.attr("regions"))
+        selector, captures = args[0], args[1:]
+        assert isinstance(selector, Ref)
+        known = self.builder.value(selector)
+        if known is not None:
+            return self.run(regions[min(known, len(regions) - 1)], captures)
+        sides = [self.run(region, captures) for region in regions]
+        if selector.type == BOOL:
+            return [self._choose(selector, then, other) for other, then in zip(*sides)]
+        results: list[Value] = []
+        for choices in zip(*sides):
+            columns = zip(*(items_of(choice) for choice in choices))
+            picked = [self._pick(selector, column) for column in columns]
+            model = choices[0]
+            shape = model.shape if isinstance(model, Tensor) else ()
+            results.append(rebuild(picked, shape, isinstance(model, Tensor)))
+        return results
+
+    def _pick(self, selector: Ref, column: tuple[Ref, ...]) -> Ref:
+        raws = [convert.raw_of(self.builder, item) for item in column]
+        return convert.of_raw(self.builder, self.builder.pick(selector, raws), column[0].type)
+
+    def _map(self, node: Node, args: list[Value]) -> list[Value]:
+        region, arity = cast(Region, node.attr("region")), cast(int, node.attr("arity"))
+        sources = [cast(Tensor, arg) for arg in args[:arity]]
+        rows = [self.run(region, [*row, *args[arity:]]) for row in zip(*(s.items for s in sources))]
+        return [self._stacked(kind, [row[k] for row in rows]) for k, kind in enumerate(node.types)]
+
+    def _stacked(self, kind: Type, rows: list[Value]) -> Value:
+        return Tensor(shape_of(kind), tuple(ref for row in rows for ref in items_of(row)))
+
+    def _scan(self, node: Node, args: list[Value]) -> list[Value]:
+        region = cast(Region, node.attr("region"))
+        carried_count, items, length = (cast(int, node.attr(n)) for n in ("carried", "items", "length"))
+        carried, sources = args[:carried_count], args[carried_count : carried_count + items]
+        captures = args[carried_count + items :]
+        outs: list[list[Value]] = [[] for _ in node.types[carried_count:]]
+        for i in range(length):
+            rows = [_row(cast(Tensor, source), i) for source in sources]
+            results = self.run(region, [*carried, *rows, *captures])
+            carried = results[:carried_count]
+            for column, value in zip(outs, results[carried_count:]):
+                column.append(value)
+        stacked = [self._stacked(kind, rows) for kind, rows in zip(node.types[carried_count:], outs)]
+        return [*carried, *stacked]
+
+    def _carried(self, node: Node, args: list[Value]) -> tuple[list[Value], list[Value]]:
+        count = cast(int, node.attr("carried"))
+        return args[:count], args[count:]
+
+
+def _row(source: Tensor, index: int) -> Value:
+    if len(source.shape) == 1:
+        return source.items[index]
+    return source.take(source.indices()[index])
+
+
+def _refuse(node: Node) -> None:
+    """Raise for what integer hardware cannot do."""
+    for kind in (*(ref.type for ref in node.inputs), *node.types):
+        if isinstance(kind, TokenType):
+            raise LoweringError(Diagnostic(
+                "K0613", f"`{node.opcode}` orders an effect, and effects are not available in hardware yet.",
+                notes=("Keep effects out of the exported function, or run it on the interpreter.",),
+            ))
+        element = element_type(kind)
+        if isinstance(element, FloatType) and node.opcode not in _FLOAT_WIRING:
+            raise LoweringError(Diagnostic(
+                "K0701",
+                f"`{node.opcode}` on {element} has no hardware yet: floating-point units are not available, "
+                "and it is never approximated.",
+                notes=("Use integers or `fix<W, F>`, or run this function on another target.",),
+            ))
+
+
+_FLOAT_WIRING = frozenset(
+    name for name in tensors.HANDLERS if name not in ("tensor.iota",)
+) | {"core.param", "core.constant", "control.call", "control.loop", "control.while", "control.branch",
+     "control.map", "control.scan"}
+
+
+def _leaf_names(export: Export) -> list[tuple[str, Type]]:
+    """Bus name and type of every leaf of the parameters."""
+    return [(f"in_{name}", leaf) for name, kind in export.params for leaf in leaf_types(kind)]
+
+
+def _result_buses(export: Export) -> list[tuple[str, Type]]:
+    if isinstance(export.result, TupleType):
+        return [(f"out_{i}", item) for i, item in enumerate(export.result.items)]
+    return [("out_data", export.result)]
+
+
+def _place(buses: list[tuple[str, Type]]) -> list[FlatLeaf]:
+    """Scalar leaves of buses in graph order, each at its packed position.
+
+    A tensor of structs travels as structs in an array but is one tensor per field in the graph, so the
+    packed position of a leaf's element depends on the widths of its neighbours.
+    """
+    leaves: list[FlatLeaf] = []
+    for bus, kind in buses:
+        leaves.extend(_place_type(bus, kind))
+    return leaves
+
+
+def _place_type(bus: str, kind: Type) -> list[FlatLeaf]:
+    positions = _positions(kind)
+    return [FlatLeaf(bus, low, width_of(element), element) for leaf in positions for low, element in leaf]
+
+
+def _positions(kind: Type) -> list[list[tuple[int, Type]]]:
+    """Per leaf of the type, (bit offset, scalar type) of each of its elements in row-major order."""
+    from kera_hw.types import StructType
+
+    if isinstance(kind, (TupleType, StructType)):
+        parts = kind.items if isinstance(kind, TupleType) else tuple(item for _, item in kind.fields)
+        found: list[list[tuple[int, Type]]] = []
+        base = 0
+        for part in parts:
+            found.extend([(base + low, element) for low, element in leaf] for leaf in _positions(part))
+            base += bit_width(part)
+        return found
+    if isinstance(kind, TensorType):
+        inner, stride = _positions(kind.element), bit_width(kind.element)
+        return [
+            [(i * stride + low, element) for i in range(kind.size) for low, element in leaf] for leaf in inner
+        ]
+    return [[(0, kind)]]
+
+
+def _check_export(export: Export) -> None:
+    for name, _ in export.params:
+        if name in ("valid", "ready"):
+            raise LoweringError(Diagnostic(
+                "K0612", f"The parameter `{name}` of `{export.name}` would collide with the handshake port in_{name}.",
+                notes=("Rename the parameter.",),
+            ))
+
+
+def _states(export: Export, flattener: Flattener) -> tuple[list[FlatState], list[tuple[Type, int]]]:
+    states: list[FlatState] = []
+    for var in export.state:
+        value = flattener.run(Region((), (var.initial,)), [])[0]
+        items = items_of(value)
+        for i, item in enumerate(items):
+            raw = flattener.builder.value(item)
+            kind = item.type
+            if raw is None:
+                raise LoweringError(Diagnostic(
+                    "K0701", f"The state `{var.name}` is {kind}, and floating-point units are not available yet."
+                ))
+            width = width_of(kind)
+            name = var.name if isinstance(value, Ref) else f"{var.name}_{i}"
+            states.append(FlatState(name, width, kind, raw & ((1 << width) - 1)))
+    return states, [(var.initial.type, len(var.name)) for var in export.state]
+
+
+def flatten_export(export: Export, store: Store) -> FlatDesign | Diagnostic:
+    """Flatten an export to scalar operations in ``store``; a Diagnostic (K06xx, K07xx) where it cannot be."""
+    saved = store.origin
+    try:
+        _check_export(export)
+        budget.check(export)
+        return _flatten(export, store)
+    except LoweringError as problem:
+        return problem.diagnostic
+    finally:
+        store.origin = saved
+
+
+def _flatten(export: Export, store: Store) -> FlatDesign:
+    flattener = Flattener(store)
+    buses = [(f"in_{name}", kind) for name, kind in export.params]
+    inputs = _place(buses)
+    states, _ = _states(export, flattener)
+    kinds = [leaf.type for leaf in inputs] + [state.type for state in states]
+    scalars = [store.param(i, kind) for i, kind in enumerate(kinds)]
+    args: list[Value] = []
+    used = 0
+    for kind in export.region.params:
+        count = int(np.prod(shape_of(kind), dtype=np.int64))
+        args.append(rebuild(scalars[used : used + count], shape_of(kind), isinstance(kind, TensorType)))
+        used += count
+    assert used == len(scalars), "leaves of the ports and of the region differ"
+    results = [ref for value in flattener.run(export.region, args) for ref in items_of(value)]
+    out_buses = _result_buses(export)
+    outputs = _place(out_buses)
+    assert len(results) == len(outputs) + len(states), "leaves of the results and of the region differ"
+    return FlatDesign(
+        name=export.name,
+        region=store.region(kinds, results),
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        states=tuple(states),
+        in_buses=tuple((bus, bit_width(kind)) for bus, kind in buses),
+        out_buses=tuple((bus, bit_width(kind)) for bus, kind in out_buses),
+        origins=store.origins,
+    )

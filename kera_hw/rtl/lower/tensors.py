@@ -1,0 +1,209 @@
+"""Tensor operations as wiring: every element is one scalar, a dynamic position a tree of selects."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from kera_hw.graph.node import Node, Ref
+from kera_hw.ops.spec import Array
+from kera_hw.rtl.lower.builder import Builder
+from kera_hw.rtl.lower.values import Tensor, Value, elementwise
+from kera_hw.types import TensorType, element_type, shape_of
+
+Handler = Callable[[Builder, Node, list[Value]], list[Value]]
+
+
+def _tensor(value: Value) -> Tensor:
+    assert isinstance(value, Tensor)
+    return value
+
+
+def _scalar(value: Value) -> Ref:
+    assert isinstance(value, Ref)
+    return value
+
+
+def _ints(node: Node, name: str) -> tuple[int, ...]:
+    return cast("tuple[int, ...]", node.attr(name))
+
+
+def _zero(builder: Builder, node: Node) -> Ref:
+    return builder.const(element_type(node.types[0]), 0)
+
+
+def _pick_axis(builder: Builder, source: Tensor, positions: Array, starts: Sequence[Value]) -> Tensor:
+    """Gather where ``positions`` has one leading axis per start: each is indexed dynamically, outermost first."""
+    if not starts:
+        return source.take(positions)
+    choices = [_pick_axis(builder, source, row, starts[1:]) for row in positions]
+    index = _scalar(starts[0])
+    items = tuple(builder.pick(index, column) for column in zip(*(choice.items for choice in choices)))
+    return Tensor(choices[0].shape, items)
+
+
+def index(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
+    source = _tensor(args[0])
+    if not source.items:
+        return [_zero(builder, node)]
+    return [_pick_axis(builder, source, source.indices(), args[1:]).items[0]]
+
+
+def slice_(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
+    source, sizes = _tensor(args[0]), shape_of(node.types[0])
+    if 0 in sizes:
+        return [Tensor(sizes, ())]
+    windows = np.lib.stride_tricks.sliding_window_view(source.indices(), sizes)
+    return [_pick_axis(builder, source, windows, args[1:])]
+
+
+def _one_hot(builder: Builder, indices: Sequence[Value], shape: tuple[int, ...]) -> list[Ref]:
+    """One condition per element: whether the clamped indices name it."""
+    from kera_hw.types import BOOL
+
+    conditions = [builder.const(BOOL, 1)]
+    for value, extent in zip(indices, shape):
+        index_ref = _scalar(value)
+        low, high = builder.range(index_ref)
+        row: list[Ref] = []
+        for k in range(extent):
+            if extent == 1:
+                hit = builder.const(BOOL, 1)
+            elif k == 0 and low < 0:
+                hit = builder.op("compare.le", index_ref, builder.const(index_ref.type, 0))
+            elif k == extent - 1 and high > k:
+                hit = builder.op("compare.ge", index_ref, builder.const(index_ref.type, k))
+            elif low <= k <= high:
+                hit = builder.op("compare.eq", index_ref, builder.const(index_ref.type, k))
+            else:
+                hit = builder.const(BOOL, int(k == 0 and high < 0))
+            row.append(hit)
+        conditions = [builder.op("bits.and", outer, hit) for outer in conditions for hit in row]
+    return conditions
+
+
+def update(builder: Builder, _node: Node, args: list[Value]) -> list[Value]:
+    source, value = _tensor(args[0]), _scalar(args[1])
+    conditions = _one_hot(builder, args[2:], source.shape)
+    items = tuple(builder.select(hit, value, old) for hit, old in zip(conditions, source.items))
+    return [Tensor(source.shape, items)]
+
+
+def update_slice(builder: Builder, _node: Node, args: list[Value]) -> list[Value]:
+    source, patch = _tensor(args[0]), _tensor(args[1])
+    if not patch.items:
+        return [source]
+    starts = tuple(n - p + 1 for n, p in zip(source.shape, patch.shape))
+    conditions = _one_hot(builder, args[2:], starts)
+    windows = np.lib.stride_tricks.sliding_window_view(source.indices(), patch.shape).reshape(-1, patch.items.__len__())
+    items = list(source.items)
+    for hit, window in zip(conditions, windows):
+        for position, value in zip(window, patch.items):
+            items[int(position)] = builder.select(hit, value, items[int(position)])
+    return [Tensor(source.shape, tuple(items))]
+
+
+def reshape(_b: Builder, node: Node, args: list[Value]) -> list[Value]:
+    return [Tensor(shape_of(node.types[0]), _tensor(args[0]).items)]
+
+
+def permute(_b: Builder, node: Node, args: list[Value]) -> list[Value]:
+    source = _tensor(args[0])
+    return [source.take(source.indices().transpose(_ints(node, "axes")))]
+
+
+def broadcast(_b: Builder, node: Node, args: list[Value]) -> list[Value]:
+    shape = shape_of(node.types[0])
+    source = args[0]
+    if isinstance(source, Ref):
+        count = int(np.prod(shape, dtype=np.int64))
+        return [Tensor(shape, (source,) * count)]
+    return [source.take(np.broadcast_to(source.indices(), shape))]
+
+
+def concat(_b: Builder, node: Node, args: list[Value]) -> list[Value]:
+    items: list[Ref] = []
+    parts: list[Array] = []
+    for arg in args:
+        source = _tensor(arg)
+        parts.append(source.indices() + len(items))
+        items.extend(source.items)
+    joined = Tensor((len(items),), tuple(items))
+    return [joined.take(np.concatenate(parts, axis=cast(int, node.attr("axis"))))]
+
+
+def pad(_b: Builder, node: Node, args: list[Value]) -> list[Value]:
+    source, fill = _tensor(args[0]), _scalar(args[1])
+    widths = list(zip(_ints(node, "low"), _ints(node, "high")))
+    positions = np.pad(source.indices(), widths, constant_values=len(source.items))
+    return [Tensor(source.shape, (*source.items, fill)).take(positions)]
+
+
+def reverse(_b: Builder, node: Node, args: list[Value]) -> list[Value]:
+    source = _tensor(args[0])
+    return [source.take(np.flip(source.indices(), cast(int, node.attr("axis"))))]
+
+
+def gather(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
+    source, chosen = _tensor(args[0]), _tensor(args[1])
+    shape = shape_of(node.types[0])
+    if not source.items:
+        zero = _zero(builder, node)
+        return [Tensor(shape, (zero,) * int(np.prod(shape, dtype=np.int64)))]
+    items: list[Ref] = []
+    for item in chosen.items:
+        items.extend(_pick_axis(builder, source, source.indices(), [item]).items)
+    return [Tensor(shape, tuple(items))]
+
+
+def iota(builder: Builder, node: Node, _args: list[Value]) -> list[Value]:
+    shape = shape_of(node.types[0])
+    kind = element_type(node.types[0])
+    wrap: Any = getattr(kind, "wrap", int)
+    return [Tensor(shape, tuple(builder.const(kind, wrap(i)) for i in range(shape[0])))]
+
+
+def stack(_b: Builder, node: Node, args: list[Value]) -> list[Value]:
+    items = [ref for arg in args for ref in (arg.items if isinstance(arg, Tensor) else (arg,))]
+    return [Tensor(shape_of(node.types[0]), tuple(items))]
+
+
+def shift_in(_b: Builder, _node: Node, args: list[Value]) -> list[Value]:
+    source = _tensor(args[0])
+    added = args[1].items if isinstance(args[1], Tensor) else (args[1],)
+    return [Tensor(source.shape, (source.items + added)[len(added) :])]
+
+
+def transfer(_b: Builder, _node: Node, args: list[Value]) -> list[Value]:
+    return args
+
+
+def select(builder: Builder, _node: Node, args: list[Value]) -> list[Value]:
+    return [elementwise(builder.select, args)]
+
+
+def is_empty(node: Node) -> bool:
+    """Whether the first result holds no element."""
+    kind = node.types[0]
+    return isinstance(kind, TensorType) and kind.size == 0
+
+
+HANDLERS: dict[str, Handler] = {
+    "tensor.index": index,
+    "tensor.slice": slice_,
+    "tensor.update": update,
+    "tensor.update_slice": update_slice,
+    "tensor.reshape": reshape,
+    "tensor.permute": permute,
+    "tensor.broadcast": broadcast,
+    "tensor.concat": concat,
+    "tensor.pad": pad,
+    "tensor.reverse": reverse,
+    "tensor.gather": gather,
+    "tensor.iota": iota,
+    "tensor.stack": stack,
+    "tensor.shift_in": shift_in,
+    "memory.transfer": transfer,
+    "control.select": select,
+}

@@ -1,0 +1,49 @@
+"""Values while flattening: a scalar is one reference, a tensor a row-major list of them."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kera_hw.graph.node import Ref
+from kera_hw.ops.spec import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """Elements of a tensor in row-major order."""
+
+    shape: tuple[int, ...]
+    items: tuple[Ref, ...]
+
+    def indices(self) -> Array:
+        """The position of every element, in the tensor's shape: what structural operations rearrange."""
+        return np.arange(len(self.items)).reshape(self.shape)
+
+    def take(self, positions: Array) -> Tensor:
+        """The tensor of the elements at ``positions``, in that array's shape."""
+        return Tensor(positions.shape, tuple(self.items[int(i)] for i in positions.ravel()))
+
+
+Value = Ref | Tensor
+
+
+def items_of(value: Value) -> tuple[Ref, ...]:
+    """The scalars of a value, in order."""
+    return value.items if isinstance(value, Tensor) else (value,)
+
+
+def rebuild(items: Sequence[Ref], shape: tuple[int, ...], tensor: bool) -> Value:
+    """A value of the given form from its scalars."""
+    return Tensor(shape, tuple(items)) if tensor else items[0]
+
+
+def elementwise(function: Callable[..., Ref], args: Sequence[Value]) -> Value:
+    """Apply a scalar function per element; scalars mix with tensors of one shape."""
+    shaped = next((arg for arg in args if isinstance(arg, Tensor)), None)
+    if shaped is None:
+        return function(*args)
+    count = len(shaped.items)
+    columns = [arg.items if isinstance(arg, Tensor) else (arg,) * count for arg in args]
+    return Tensor(shaped.shape, tuple(function(*row) for row in zip(*columns)))

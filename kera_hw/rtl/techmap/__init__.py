@@ -1,0 +1,90 @@
+"""Technology mapping: a flat design becomes a netlist of the device's cells."""
+from __future__ import annotations
+
+from kera_hw.rtl.lower.design import FlatDesign
+from kera_hw.rtl.lower.ranges import type_range
+from kera_hw.rtl.techmap import scalar, words
+from kera_hw.rtl.techmap.cover import cover
+from kera_hw.rtl.techmap.finish import Finisher
+from kera_hw.rtl.techmap.mapper import Mapper
+from kera_hw.rtl.techmap.net import Net
+from kera_hw.rtl.techmap.options import MapOptions, capabilities
+from kera_hw.rtl.techmap.source import Source
+from kera_hw.schedule.device import find_device
+from kera_hw.schedule.netlist import Bits, Netlist, Output, StateReg, bits_width, concat, const_bits
+from kera_hw.graph.node import Ref
+from kera_hw.support import Diagnostic
+from kera_hw.types import Type
+
+__all__ = ["MapOptions", "map_design"]
+
+
+def map_design(
+    flat: FlatDesign, device: str, clock_ps: int, options: MapOptions | None = None
+) -> tuple[Netlist, list[Diagnostic]]:
+    """Map a flat design to cells of ``device`` (a known part) for a clock period of ``clock_ps``."""
+    part = find_device(device)
+    assert part is not None, f"unknown device {device}"
+    able = capabilities(part, clock_ps, options or MapOptions())
+    net = Net(fusing=able.fuses_logic)
+    mapper = Mapper(Source(flat), net, able, flat.origins)
+    _seed(mapper, net, flat)
+    mapper.run()
+    vectors = [_full(mapper, ref) for ref in flat.region.results]
+    chosen = cover(net, vectors, able.lut_inputs)
+    finisher = Finisher(net, chosen, able.chain_bits)
+    state_bits = [net.source("state", state.width_bits, (i,)) for i, state in enumerate(flat.states)]
+    input_bits = [net.source("input", leaf.width_bits, (leaf.bus, leaf.low)) for leaf in flat.inputs]
+    finisher.require_all([*input_bits, *state_bits, *vectors])
+    placed = [finisher.place(bits) for bits in vectors]
+    states = tuple(
+        StateReg(state.name, state.width_bits, state.initial, _source_cell(finisher, bits), following)
+        for state, bits, following in zip(flat.states, state_bits, placed[len(flat.outputs) :])
+    )
+    outputs = tuple(Output(bus, _bus(flat, bus, width, placed)) for bus, width in flat.out_buses)
+    netlist = Netlist(flat.name, flat.in_buses, tuple(finisher.cells), outputs, states, device)
+    return netlist, []
+
+
+def _source_cell(finisher: Finisher, bits: Bits) -> int:
+    cell = finisher.place(bits)[0].cell
+    assert cell is not None
+    return cell
+
+
+def _seed(mapper: Mapper, net: Net, flat: FlatDesign) -> None:
+    """Words of the parameters: input leaves, then states."""
+    for node in mapper.source.nodes:
+        if node.opcode != "core.param":
+            continue
+        index = node.attr("index")
+        assert isinstance(index, int)
+        net.origin = flat.origins.get(node)
+        kind: Type = node.types[0]
+        if index < len(flat.inputs):
+            leaf = flat.inputs[index]
+            bits = net.source("input", leaf.width_bits, (leaf.bus, leaf.low))
+        else:
+            state = index - len(flat.inputs)
+            bits = net.source("state", flat.states[state].width_bits, (state,))
+        mapper.words[Ref(node, 0)] = words.Word(bits, scalar.is_signed(kind))
+
+
+def _full(mapper: Mapper, ref: Ref) -> Bits:
+    """All bits of a result."""
+    width = getattr(ref.type, "width_bits", 1)
+    value = mapper.source.constant(ref)
+    if value is not None:
+        low, _ = type_range(ref.type)
+        return const_bits(value if low <= value else 0, width)
+    return mapper.word(ref).extend(width)
+
+
+def _bus(flat: FlatDesign, bus: str, width: int, placed: list[Bits]) -> Bits:
+    """One output bus from the leaves that lie on it."""
+    leaves = sorted(
+        (leaf.low, bits) for leaf, bits in zip(flat.outputs, placed) if leaf.bus == bus
+    )
+    vector = concat(bits for _, bits in leaves)
+    assert bits_width(vector) == width, f"leaves of {bus} do not fill it"
+    return vector

@@ -1,0 +1,254 @@
+"""Covering: gates into LUTs of at most K operands, or into the carry cells they feed.
+
+Works on whole vectors: a cut of a gate is up to K vectors and a truth table over them. Gates are covered by
+area flow (a shared gate's cost is split among its users), with a small price on depth; an adder may take a
+cut of up to three operands of the gate behind it for nothing.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from kera_hw.rtl.techmap import fuse, truth
+from kera_hw.rtl.techmap.net import Item, Net, known
+from kera_hw.schedule.netlist import Bits, Segment, bits_width, concat, slice_bits
+
+_CUTS = 6
+_DEPTH_PRICE = 0.08
+"""Share of a gate's cost that one more level is worth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A function of up to K vectors that gives a gate's output."""
+
+    leaves: tuple[Bits, ...]
+    table: int
+    depth: int
+    flow: float
+
+    @property
+    def score(self) -> float:
+        return self.flow * (1 + _DEPTH_PRICE * self.depth)
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """An adder's operands after covering: ``a``, and a function of ``leaves``."""
+
+    a: Bits
+    leaves: tuple[Bits, ...]
+    table: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """What to build: the chosen cut of every gate, the operands of every adder."""
+
+    cuts: dict[int, Cut]
+    adds: dict[int, Fused]
+
+
+def cover(net: Net, outputs: Iterable[Bits], lut_inputs: int) -> Cover:
+    """Choose cuts for all gates that ``outputs`` need."""
+    return _Covering(net, list(outputs), lut_inputs).run()
+
+
+def permuted(leaf: Bits, pattern: Sequence[Segment], width: int) -> Bits:
+    """A leaf seen through a vector that takes bits of the gate it feeds; one-bit leaves stay broadcast."""
+    if bits_width(leaf) == 1:
+        return leaf
+    if len(pattern) == 1 and pattern[0].low == 0 and pattern[0].width == bits_width(leaf):
+        return leaf
+    return concat(slice_bits(leaf, s.low, s.width) for s in pattern)
+
+
+class _Covering:
+    def __init__(self, net: Net, outputs: list[Bits], lut_inputs: int) -> None:
+        self.net = net
+        self.outputs = outputs
+        self.lut_inputs = lut_inputs
+        self.cuts: dict[int, list[Cut]] = {}
+        self.depth: list[int] = [0] * len(net.items)
+        self.flow: list[float] = [0.0] * len(net.items)
+        self.adds: dict[int, Fused] = {}
+        self.uses = self._count_uses()
+
+    def _count_uses(self) -> list[float]:
+        """Uses of every item, in whole outputs: a slice counts as its share."""
+        uses = [0.0] * len(self.net.items)
+        live = [False] * len(self.net.items)
+
+        def use(bits: Bits) -> None:
+            share: dict[int, int] = {}
+            for segment in bits:
+                if segment.cell is not None:
+                    live[segment.cell] = True
+                    share[segment.cell] = share.get(segment.cell, 0) + segment.width
+            for cell, count in share.items():
+                uses[cell] += min(1.0, count / max(1, self.net.items[cell].width))
+
+        for bits in self.outputs:
+            use(bits)
+        for index in range(len(self.net.items) - 1, -1, -1):
+            if live[index]:
+                for bits in self.net.items[index].ins:
+                    use(bits)
+        self.live = live
+        return uses
+
+    def run(self) -> Cover:
+        for index, item in enumerate(self.net.items):
+            if not self.live[index]:
+                continue
+            if item.kind == "lut":
+                self._gate(index, item)
+            elif item.kind == "add":
+                self._adder(index, item)
+            else:
+                base = max((self._depth_of(bits) for bits in item.ins), default=0)
+                self.depth[index] = base + (1 if item.kind in ("mux", "rom") else 0)
+                self.flow[index] = sum(self._flow_of(bits) for bits in item.ins)
+        return Cover({index: found[0] for index, found in self.cuts.items()}, self.adds)
+
+    def _depth_of(self, bits: Bits) -> int:
+        return max((self.depth[s.cell] for s in bits if s.cell is not None), default=0)
+
+    def _flow_of(self, bits: Bits) -> float:
+        """Cost of having a vector, its share of the gates behind it."""
+        total = 0.0
+        for s in bits:
+            if s.cell is not None and self.flow[s.cell]:
+                item = self.net.items[s.cell]
+                total += self.flow[s.cell] * s.width / item.width / max(1.0, self.uses[s.cell])
+        return total
+
+    def _expansions(self, bits: Bits) -> list[tuple[tuple[Bits, ...], int]]:
+        """A vector as a function of other vectors: itself, or the cuts of the one gate it is taken from."""
+        found: list[tuple[tuple[Bits, ...], int]] = [((bits,), 0b10)]
+        cell = bits[0].cell
+        if cell is None or cell not in self.cuts or any(s.cell != cell for s in bits):
+            return found
+        width = bits_width(bits)
+        for cut in self.cuts[cell]:
+            found.append((tuple(permuted(leaf, bits, width) for leaf in cut.leaves), cut.table))
+        return found
+
+    def _gate(self, index: int, item: Item) -> None:
+        (table,) = item.data
+        assert isinstance(table, int)
+        width = item.width
+        candidates: dict[tuple[Bits, ...], Cut] = {}
+        for leaves, inner in self._products(item.ins):
+            cut = self._cut(leaves, truth.compose(table, inner, len(leaves)), width)
+            old = candidates.get(cut.leaves)
+            if old is None or cut.score < old.score:
+                candidates[cut.leaves] = cut
+        best = sorted(candidates.values(), key=lambda c: (c.score, c.depth, len(c.leaves)))[:_CUTS]
+        shallow = min(candidates.values(), key=lambda c: (c.depth, c.flow))
+        if shallow not in best:
+            best.append(shallow)
+        if best[0].depth > shallow.depth and shallow.flow <= best[0].flow * 1.05:
+            best.remove(shallow)
+            best.insert(0, shallow)
+        self.cuts[index] = best
+        self.depth[index] = best[0].depth
+        self.flow[index] = best[0].flow
+
+    def _products(
+        self, operands: Sequence[Bits]
+    ) -> Iterable[tuple[tuple[Bits, ...], tuple[tuple[int, tuple[int, ...]], ...]]]:
+        """Combinations of one expansion per operand that stay within K leaves."""
+        partial: list[tuple[tuple[Bits, ...], tuple[tuple[int, tuple[int, ...]], ...]]] = [((), ())]
+        for bits in operands:
+            grown: list[tuple[tuple[Bits, ...], tuple[tuple[int, tuple[int, ...]], ...]]] = []
+            for leaves, inner in partial:
+                for extra, table in self._expansions(bits):
+                    merged = leaves + tuple(leaf for leaf in dict.fromkeys(extra) if leaf not in leaves)
+                    if len(merged) <= self.lut_inputs:
+                        places = tuple(merged.index(leaf) for leaf in extra)
+                        grown.append((merged, (*inner, (table, places))))
+            partial = list(islice(grown, 200))
+        return partial
+
+    def _cut(self, leaves: tuple[Bits, ...], table: int, width: int) -> Cut:
+        k = 0
+        while k < len(leaves):
+            if truth.depends(table, len(leaves), k):
+                k += 1
+            else:
+                table = truth.cofactor(table, len(leaves), k, 0)
+                leaves = leaves[:k] + leaves[k + 1 :]
+        depth = 1 + max((self._depth_of(leaf) for leaf in leaves), default=0)
+        return Cut(leaves, table, depth, width + sum(self._flow_of(leaf) for leaf in leaves))
+
+    def _adder(self, index: int, item: Item) -> None:
+        a, *operands, carry = item.ins
+        table, _ = item.data
+        assert isinstance(table, int)
+        found = [Fused(a, tuple(operands), table)]
+        if self.net.fusing:
+            for left, right, inverts in ((a, operands, table), *self._swapped(a, operands, table)):
+                found.extend(self._absorptions(left, right, inverts))
+        costs = [self._flow_of(f.a) + sum(self._flow_of(leaf) for leaf in f.leaves) for f in found]
+        best = min(range(len(found)), key=lambda k: (costs[k], k))
+        chosen = found[best]
+        self.adds[index] = chosen
+        self.flow[index] = costs[best] + self._flow_of(carry)
+        ends = (chosen.a, *chosen.leaves, carry)
+        self.depth[index] = 2 + max((self._depth_of(bits) for bits in ends), default=0)
+
+    def _swapped(self, a: Bits, operands: list[Bits], table: int) -> list[tuple[Bits, list[Bits], int]]:
+        if table == 0b10 and len(operands) == 1:
+            return [(operands[0], [a], 0b10)]
+        return []
+
+    def _absorptions(self, a: Bits, operands: list[Bits], table: int) -> list[Fused]:
+        """Ways to take the gate behind the only operand into the carry cell."""
+        if len(operands) != 1:
+            return []
+        bits = operands[0]
+        cells = {s.cell for s in bits if s.cell is not None}
+        if len(cells) != 1:
+            return []
+        (cell,) = cells
+        assert cell is not None
+        zero = known(a) == 0
+        found: list[Fused] = []
+        for cut in self.cuts.get(cell, ()):
+            count = len(cut.leaves)
+            inner = cut.table if table == 0b10 else truth.mask(count) ^ cut.table
+            order = fuse.legal_order(inner, count, zero)
+            if order is None or count > 3:
+                continue
+            leaves = _through(cut, bits)
+            if leaves is not None:
+                ordered = tuple(leaves[k] for k in order)
+                found.append(Fused(a, ordered, fuse.reorder(inner, order)))
+        return found
+
+
+def _through(cut: Cut, bits: Bits) -> tuple[Bits, ...] | None:
+    """The cut's leaves seen through ``bits``, whose constants become constants on the leaves."""
+    count = len(cut.leaves)
+    if all(s.cell is not None for s in bits):
+        return tuple(permuted(leaf, bits, bits_width(bits)) for leaf in cut.leaves)
+    choice: dict[int, int] = {}
+    for value in (0, 1):
+        index = next((i for i in range(1 << count) if cut.table >> i & 1 == value), None)
+        if index is None:
+            return None
+        choice[value] = index
+    leaves: list[Bits] = []
+    for k, leaf in enumerate(cut.leaves):
+        parts: list[Bits] = []
+        for s in bits:
+            if s.cell is not None:
+                one = bits_width(leaf) == 1
+                parts.append(leaf * s.width if one else slice_bits(leaf, s.low, s.width))
+            else:
+                value = sum((choice[s.low >> i & 1] >> k & 1) << i for i in range(s.width))
+                parts.append((Segment(None, value, s.width),))
+        leaves.append(concat(parts))
+    return tuple(leaves)

@@ -1,0 +1,124 @@
+"""The netlist proper: live cells with their chosen covers, long carry chains cut into pieces."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kera_hw.rtl.techmap import truth
+from kera_hw.rtl.techmap.cover import Cover
+from kera_hw.rtl.techmap.net import Item, Net
+from kera_hw.schedule import netlist as out
+from kera_hw.schedule.netlist import Bits, bits_width, cell_bits, concat, slice_bits
+
+
+class Finisher:
+    """Writes items as cells. ``place`` gives the final vector of a vector of items."""
+
+    def __init__(self, net: Net, chosen: Cover, chain_bits: int) -> None:
+        self.net = net
+        self.cover = chosen
+        self.chain_bits = chain_bits
+        self.cells: list[out.Cell] = []
+        self._placed: dict[int, Bits] = {}
+
+    def place(self, bits: Bits) -> Bits:
+        """The vector in terms of the cells written; writes what it needs."""
+        self._require(bits)
+        return concat(
+            (s,) if s.cell is None else slice_bits(self._placed[s.cell], s.low, s.width) for s in bits
+        )
+
+    def require_all(self, vectors: Iterable[Bits]) -> None:
+        """Write everything ``vectors`` need, in order of the items."""
+        needed: set[int] = set()
+        pending = [s.cell for bits in vectors for s in bits if s.cell is not None]
+        while pending:
+            index = pending.pop()
+            if index in needed:
+                continue
+            needed.add(index)
+            pending.extend(s.cell for bits in self._inputs(index) for s in bits if s.cell is not None)
+        for index in sorted(needed):
+            self._write(index)
+
+    def _require(self, bits: Bits) -> None:
+        missing = [s.cell for s in bits if s.cell is not None and s.cell not in self._placed]
+        if missing:
+            self.require_all([bits])
+
+    def _inputs(self, index: int) -> tuple[Bits, ...]:
+        """Vectors the item reads once covered."""
+        item = self.net.items[index]
+        if item.kind == "lut":
+            return self.cover.cuts[index].leaves
+        if item.kind == "add":
+            fused = self.cover.adds[index]
+            return (fused.a, *fused.leaves, item.ins[-1])
+        return item.ins
+
+    def _add_cell(self, cell: out.Cell) -> int:
+        self.cells.append(cell)
+        return len(self.cells) - 1
+
+    def _write(self, index: int) -> None:
+        if index in self._placed:
+            return
+        item = self.net.items[index]
+        if item.kind == "add":
+            self._placed[index] = self._write_add(index, item)
+            return
+        cell = self._cell(index, item)
+        self._placed[index] = cell_bits(self._add_cell(cell), cell.width)
+
+    def _cell(self, index: int, item: Item) -> out.Cell:
+        width, origin = item.width, item.origin
+        name = origin.name if origin is not None else None
+        ins = tuple(self.place(bits) for bits in self._inputs(index))
+        match item.kind:
+            case "lut":
+                cut = self.cover.cuts[index]
+                expr = truth.expression(cut.table, len(cut.leaves))
+                return out.Lut(width=width, origin=origin, name=name, inputs=ins, expr=expr)
+            case "input":
+                bus, low = item.data
+                assert isinstance(bus, str) and isinstance(low, int)
+                return out.Input(width=width, origin=origin, bus=bus, low=low)
+            case "state":
+                (state,) = item.data
+                assert isinstance(state, int)
+                return out.StateOut(width=width, origin=origin, state=state)
+            case "mul":
+                a_signed, b_signed, latency = item.data
+                assert isinstance(latency, int)
+                return out.Mul(
+                    width=width, origin=origin, name=name, a=ins[0], b=ins[1],
+                    a_signed=bool(a_signed), b_signed=bool(b_signed), latency_cycles=latency,
+                )
+            case "mux":
+                return out.Mux(width=width, origin=origin, name=name, select=ins[0], choices=ins[1:])
+            case _:
+                assert item.kind == "rom"
+                contents = tuple(word for word in item.data if isinstance(word, int))
+                return out.Rom(width=width, origin=origin, name=name, address=ins[0], contents=contents)
+
+    def _write_add(self, index: int, item: Item) -> Bits:
+        fused = self.cover.adds[index]
+        a, *operands, carry = (self.place(bits) for bits in self._inputs(index))
+        expr = truth.expression(fused.table, len(operands))
+        width = item.width
+        pieces = -(-width // self.chain_bits)
+        size = -(-width // pieces)
+        parts: list[Bits] = []
+        for low in range(0, width, size):
+            count = min(size, width - low)
+            last = low + count == width
+            cell = out.Add(
+                width=count + (not last), origin=item.origin,
+                name=item.origin.name if item.origin is not None else None,
+                a=slice_bits(a, low, count),
+                inputs=tuple(b if bits_width(b) == 1 else slice_bits(b, low, count) for b in operands),
+                expr=expr, carry_in=carry, carry_out=not last,
+            )
+            number = self._add_cell(cell)
+            parts.append(cell_bits(number, count))
+            carry = () if last else cell_bits(number, 1, count)
+        return concat(parts)

@@ -1,0 +1,409 @@
+"""From the flat region to cells: scalar rules one by one, sums and products in groups.
+
+Additions, subtractions, negations, constant multiples and products are not mapped one by one: a value that
+something else needs is the *root* of a linear form over *atoms* (other values and product tiles), and roots
+that become computable together are realised together, sharing sub-sums.
+"""
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kera_hw.graph.node import Node, Origin, Ref
+from kera_hw.rtl.lower.builder import width_of
+from kera_hw.rtl.lower.ranges import type_range
+from kera_hw.rtl.techmap import linear, product, scalar, words
+from kera_hw.rtl.techmap.demand import demanded
+from kera_hw.rtl.techmap.linear import Target
+from kera_hw.rtl.techmap.net import Net
+from kera_hw.rtl.techmap.options import Capabilities
+from kera_hw.rtl.techmap.source import Source
+from kera_hw.rtl.techmap.words import Word
+from kera_hw.types import BoolType, IntType, Type
+
+_SUMS = frozenset({"integer.add", "integer.sub", "integer.neg"})
+_PRODUCTS = frozenset({"integer.mul", "integer.mul_wide"})
+_MAX_SHARED = 24
+"""Terms of a sum used several times beyond which it is realised once instead of being spread."""
+_MAX_TERMS = 400
+
+Atom = tuple[Ref, int]
+"""A value (index -1) or one tile of a product."""
+
+
+@dataclass
+class Form:
+    """Coefficients of atoms and a constant."""
+
+    terms: dict[Atom, int]
+    constant: int
+
+
+class Mapper:
+    """Maps every used value of a flat region to a word."""
+
+    def __init__(self, source: Source, net: Net, able: Capabilities, origins: Mapping[Node, Origin]) -> None:
+        self.source = source
+        self.net = net
+        self.able = able
+        self.origins = origins
+        self.wanted = demanded(source)
+        self.words: dict[Ref, Word] = {}
+        self._linear = self._find_linear()
+        self._exact = self._find_exact()
+        self._roots = self._find_roots()
+        self._forms: dict[Ref, Form] = {}
+        self._tiles: dict[Ref, list[tuple[Word, int]]] = {}
+
+    # Which values are sums
+
+    def _is_linear(self, node: Node) -> bool:
+        constant = self.source.constant
+        match node.opcode:
+            case "integer.add" | "integer.sub" | "integer.neg" | "integer.mul" | "integer.mul_wide":
+                return True
+            case "bits.shl":
+                return constant(node.inputs[1]) is not None
+            case "convert.cast":
+                return isinstance(node.types[0], IntType) and isinstance(node.inputs[0].type, IntType)
+            case _:
+                return False
+
+    def _find_linear(self) -> set[Node]:
+        return {
+            node for node in self.source.nodes if Ref(node, 0) in self.wanted and self._is_linear(node)
+        }
+
+    def _raw_fits(self, node: Node) -> bool:
+        """Whether the operation can't wrap, by the ranges of its operands."""
+        ranges = [self.source.ranges[ref] for ref in node.inputs]
+        low, high = type_range(node.types[0])
+        match node.opcode:
+            case "integer.add":
+                span = (ranges[0][0] + ranges[1][0], ranges[0][1] + ranges[1][1])
+            case "integer.sub":
+                span = (ranges[0][0] - ranges[1][1], ranges[0][1] - ranges[1][0])
+            case "integer.neg":
+                span = (-ranges[0][1], -ranges[0][0])
+            case "integer.mul" | "integer.mul_wide":
+                corners = [x * y for x in ranges[0] for y in ranges[1]]
+                span = (min(corners), max(corners))
+            case "bits.shl":
+                amount = ranges[1][0]
+                if amount > 64:
+                    return False
+                span = (ranges[0][0] << amount, ranges[0][1] << amount)
+            case _:
+                span = ranges[0]
+        return low <= span[0] and span[1] <= high
+
+    def _find_exact(self) -> set[Node]:
+        """Linear nodes equal to their form over the integers, not only modulo their width."""
+        exact: set[Node] = set()
+        for node in self.source.nodes:
+            if node in self._linear and self._raw_fits(node):
+                operands = node.inputs[:1] if node.opcode == "bits.shl" else node.inputs
+                product_of_values = node.opcode in _PRODUCTS and self._constant_factor(node) is None
+                if product_of_values or all(
+                    ref.node not in self._linear or ref.node in exact for ref in operands
+                ):
+                    exact.add(node)
+        return exact
+
+    def _constant_factor(self, node: Node) -> tuple[Ref, int] | None:
+        """For a product with a constant: the other operand and the constant."""
+        for k in (1, 0):
+            value = self.source.constant(node.inputs[k])
+            if value is not None:
+                return node.inputs[1 - k], value
+        return None
+
+    def _inlines(self, user: Node, operand: Ref) -> bool:
+        """Whether a linear user takes the operand's form rather than its value."""
+        if user not in self._linear:
+            return False
+        if user.opcode in _PRODUCTS and self._constant_factor(user) is None:
+            return False
+        if user.opcode == "bits.shl" and operand == user.inputs[1]:
+            return False
+        if operand.node in self._exact:
+            return True
+        return width_of(user.types[0]) <= width_of(operand.type)
+
+    def _find_roots(self) -> set[Node]:
+        roots = {ref.node for ref in self.source.results if ref.node in self._linear}
+        for node in self.source.nodes:
+            for ref in node.inputs:
+                if ref.node in self._linear and not self._inlines(node, ref):
+                    roots.add(ref.node)
+        sizes: dict[Node, int] = {}
+        for node in self.source.nodes:
+            if node not in self._linear:
+                continue
+            size = 0
+            for ref in node.inputs:
+                if self.source.constant(ref) is None:
+                    size += sizes.get(ref.node, 1) if ref.node in self._linear and ref.node not in roots else 1
+            sizes[node] = size
+            if size > (_MAX_TERMS if self.source.uses[Ref(node, 0)] < 2 else _MAX_SHARED):
+                roots.add(node)
+        return roots
+
+    # Order of work
+
+    def _ranks(self) -> tuple[dict[Node, int], dict[int, list[Node]]]:
+        """How many rounds of sums lie before each node; roots of one rank are realised together."""
+        rank: dict[Node, int] = {}
+        atoms: dict[Node, int] = {}  # of a linear node: the highest rank among its atoms
+        for node in self.source.nodes:
+            below = 0
+            for ref in node.inputs:
+                inlined = ref.node in self._linear and ref.node not in self._roots
+                below = max(below, atoms[ref.node] if inlined else rank[ref.node])
+            if node in self._linear:
+                atoms[node] = below
+                rank[node] = below + (node in self._roots)
+            else:
+                rank[node] = below
+        rounds: dict[int, list[Node]] = defaultdict(list)
+        for node in self.source.nodes:
+            if node not in self._linear or node in self._roots:
+                rounds[rank[node]].append(node)
+        return rank, rounds
+
+    def run(self) -> None:
+        """Map everything that is wanted."""
+        _, rounds = self._ranks()
+        for number in sorted(rounds):
+            nodes = [n for n in rounds[number] if any(Ref(n, i) in self.wanted for i in range(len(n.types)))]
+            self._realise([node for node in nodes if node in self._roots])
+            for node in nodes:
+                if node not in self._roots:
+                    self.net.origin = self.origins.get(node)
+                    self._map(node)
+
+    # Sums
+
+    def _form(self, ref: Ref) -> Form:
+        """The form of a linear value, inlining what is not realised on its own."""
+        found = self._forms.get(ref)
+        if found is None:
+            pending = [ref]
+            while pending:
+                item = pending[-1]
+                missing = [r for r in self._inlined(item.node) if r not in self._forms]
+                if missing:
+                    pending.extend(missing)
+                    continue
+                pending.pop()
+                if item not in self._forms:
+                    self._forms[item] = self._own_form(item.node)
+            found = self._forms[ref]
+        return found
+
+    def _inlined(self, node: Node) -> list[Ref]:
+        if node.opcode in _PRODUCTS and self._constant_factor(node) is None:
+            return []
+        inputs = node.inputs[:1] if node.opcode == "bits.shl" else node.inputs
+        return [r for r in inputs if r.node in self._linear and r.node not in self._roots]
+
+    def _operand(self, ref: Ref) -> Form:
+        value = self.source.constant(ref)
+        if value is not None:
+            return Form({}, value)
+        if ref.node in self._linear and ref.node not in self._roots:
+            return self._forms[ref]
+        return Form({(ref, -1): 1}, 0)
+
+    def _own_form(self, node: Node) -> Form:
+        match node.opcode:
+            case "integer.add":
+                return _combine(self._operand(node.inputs[0]), self._operand(node.inputs[1]), 1)
+            case "integer.sub":
+                return _combine(self._operand(node.inputs[0]), self._operand(node.inputs[1]), -1)
+            case "integer.neg":
+                return _scale(self._operand(node.inputs[0]), -1)
+            case "bits.shl":
+                amount = self.source.constant(node.inputs[1])
+                assert amount is not None
+                return _scale(self._operand(node.inputs[0]), 1 << amount)
+            case "convert.cast":
+                return self._operand(node.inputs[0])
+            case _:
+                return self._product_form(node)
+
+    def _product_form(self, node: Node) -> Form:
+        factor = self._constant_factor(node)
+        if factor is not None:
+            return _scale(self._operand(factor[0]), factor[1])
+        ref = Ref(node, 0)
+        width = min(self.wanted[ref], width_of(node.types[0]))
+        tiles = self._product_tiles(node, width)
+        self._tiles[ref] = tiles
+        return Form({(ref, i): weight for i, (_, weight) in enumerate(tiles)}, 0)
+
+    def _product_tiles(self, node: Node, width: int) -> list[tuple[Word, int]]:
+        self.net.origin = self.origins.get(node)
+        a, b = (self.word(ref) for ref in node.inputs)
+        return product.multiply_terms(self.net, a, b, width, self.able.dsp)
+
+    def _realise(self, roots: list[Node]) -> None:
+        """Realise roots whose forms share atoms together, each group once."""
+        forms = {node: self._form(Ref(node, 0)) for node in roots}
+        for group in _groups(forms):
+            atoms = sorted({a for node in group for a in forms[node].terms}, key=self._atom_order(group, forms))
+            index = {atom: i for i, atom in enumerate(atoms)}
+            targets = [self._target(node, forms[node], index) for node in group]
+            self.net.origin = self.origins.get(group[0])
+            results = linear.realise(self.net, [self._atom_word(atom) for atom in atoms], targets)
+            for node, word in zip(group, results):
+                self._settle(Ref(node, 0), word)
+
+    def _atom_order(self, group: list[Node], forms: dict[Node, Form]) -> object:
+        order: dict[Atom, int] = {}
+        for node in group:
+            for atom in forms[node].terms:
+                order.setdefault(atom, len(order))
+        return order.__getitem__
+
+    def _target(self, node: Node, form: Form, index: dict[Atom, int]) -> Target:
+        ref = Ref(node, 0)
+        width = min(self.wanted[ref], width_of(node.types[0]))
+        terms: dict[int, int] = {}
+        exact = node in self._exact
+        for atom, value in form.terms.items():
+            coefficient = value if exact and abs(value) < 1 << width else _symmetric(value, width)
+            if coefficient:
+                terms[index[atom]] = coefficient
+        return Target(terms, form.constant, width)
+
+    def _atom_word(self, atom: Atom) -> Word:
+        ref, tile = atom
+        return self.word(ref) if tile < 0 else self._tiles[ref][tile][0]
+
+    # Everything else
+
+    def word(self, ref: Ref) -> Word:
+        """The word of a mapped value or constant."""
+        value = self.source.constant(ref)
+        return words.constant(value) if value is not None else self.words[ref]
+
+    def _settle(self, ref: Ref, word: Word) -> None:
+        """Record a word, read in the type of the value and as narrow as its range."""
+        kind, wanted = ref.type, self.wanted.get(ref, 1)
+        low, high = type_range(kind)
+        width = 1 if isinstance(kind, BoolType) else width_of(kind)
+        own_low, own_high = word.range
+        if not (low <= own_low and own_high <= high):
+            count = min(width, wanted)
+            word = words.trimmed(word.extend(count), scalar.is_signed(kind) and count == width)
+        if wanted >= width:
+            word = words.narrowed(word.bits, word.signed, self.source.ranges[ref])
+        self.words[ref] = word
+
+    def _map(self, node: Node) -> None:
+        opcode = node.opcode
+        if opcode in ("core.constant", "core.param"):
+            return
+        args = [self.word(ref) for ref in node.inputs]
+        if opcode == "integer.add_carry":
+            for i, word in enumerate(scalar.add_carry(self.net, node, args)):
+                self._settle(Ref(node, i), word)
+            return
+        ref = Ref(node, 0)
+        if opcode == "integer.saturating_mul":
+            word = scalar.saturate(self.net, self._exact_product(node), node.types[0])
+        elif opcode == "control.select" and (tree := self._select_tree(node)) is not None:
+            word = tree
+        else:
+            word = scalar.RULES[opcode](self.net, node, args, self.wanted[ref])
+        self._settle(ref, word)
+
+    def _exact_product(self, node: Node) -> Word:
+        width = sum(width_of(ref.type) for ref in node.inputs)
+        tiles = self._product_tiles(node, width)
+        target = Target({i: weight for i, (_, weight) in enumerate(tiles)}, 0, width)
+        (word,) = linear.realise(self.net, [word for word, _ in tiles], [target])
+        a, b = (self.source.ranges[ref] for ref in node.inputs)
+        corners = [x * y for x in a for y in b]
+        signed = min(corners) < 0
+        return words.narrowed(word.extend(width), signed, (min(corners), max(corners)))
+
+    def _select_tree(self, node: Node) -> Word | None:
+        """Four-way (or wider) selection: branches that select on one shared condition."""
+        conditions = [node.inputs[0]]
+        choices = [node.inputs[2], node.inputs[1]]
+        while len(conditions) < 8:
+            inner = {c.node.inputs[0] for c in choices if self._opens(c)}
+            if len(inner) != 1:
+                break
+            condition = inner.pop()
+            if condition in conditions or condition.node.opcode not in ("bits.test", "bits.not", "core.param"):
+                break
+            conditions.insert(0, condition)
+            choices = [
+                item
+                for c in choices
+                for item in ((c.node.inputs[2], c.node.inputs[1]) if self._opens(c) else (c, c))
+            ]
+        if len(conditions) < 2 or len(set(choices)) < 3:
+            return None
+        bits = [self.word(c).bit(0) for c in conditions]
+        return scalar.select_tree(self.net, bits, [self._choice(c) for c in choices], self.wanted[Ref(node, 0)])
+
+    def _opens(self, ref: Ref) -> bool:
+        return ref.node.opcode == "control.select" and self.source.uses[ref] == 1
+
+    def _choice(self, ref: Ref) -> Word:
+        return self.word(ref)
+
+
+def _combine(a: Form, b: Form, sign: int) -> Form:
+    terms = dict(a.terms)
+    for atom, value in b.terms.items():
+        total = terms.get(atom, 0) + sign * value
+        if total:
+            terms[atom] = total
+        else:
+            terms.pop(atom, None)
+    return Form(terms, a.constant + sign * b.constant)
+
+
+def _scale(form: Form, factor: int) -> Form:
+    if factor == 0:
+        return Form({}, 0)
+    return Form({atom: value * factor for atom, value in form.terms.items()}, form.constant * factor)
+
+
+def _symmetric(value: int, width: int) -> int:
+    """The residue modulo 2^width nearest zero."""
+    value &= (1 << width) - 1
+    return value - (1 << width) if value >> (width - 1) & 1 else value
+
+
+def _groups(forms: dict[Node, Form]) -> list[list[Node]]:
+    """Roots connected by shared atoms, in order."""
+    leader: dict[Node, Node] = {node: node for node in forms}
+
+    def find(node: Node) -> Node:
+        while leader[node] is not node:
+            leader[node] = leader[leader[node]]
+            node = leader[node]
+        return node
+
+    owner: dict[Atom, Node] = {}
+    for node, form in forms.items():
+        for atom in form.terms:
+            first = owner.setdefault(atom, node)
+            leader[find(node)] = find(first)
+    groups: dict[Node, list[Node]] = defaultdict(list)
+    for node in forms:
+        groups[find(node)].append(node)
+    return list(groups.values())
+
+
+def leaf_word(net: Net, kind: Type, bus: str, low: int) -> Word:
+    """An input leaf as a word."""
+    width = width_of(kind)
+    return Word(net.source("input", width, (bus, low)), scalar.is_signed(kind))

@@ -1,0 +1,43 @@
+"""What a device's cells can do, and what a build may spend."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kera_hw.rtl.techmap.product import DspKind
+from kera_hw.schedule.device import Device
+
+
+@dataclass(frozen=True, slots=True)
+class MapOptions:
+    """Limits of one build. ``dsp``: multipliers that may be used (None: all the device has)."""
+
+    dsp: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What mapping needs to know of a device at one clock."""
+
+    lut_inputs: int
+    fuses_logic: bool
+    dsp: DspKind | None
+    chain_bits: int
+
+
+_ECP5_DSP_RANKS = 3
+"""Input, pipeline and output registers of a MULT18X18D."""
+
+
+def capabilities(device: Device, clock_ps: int, options: MapOptions) -> Capabilities:
+    """The device at a clock period of ``clock_ps``."""
+    timing = device.timing
+    room = clock_ps - timing.clk_to_q_ps - timing.setup_ps - timing.carry_base_ps - timing.route_carry_ps
+    chain_bits = max(8, int(room / timing.carry_bit_ps))
+    allowed = device.dsp if options.dsp is None else min(options.dsp, device.dsp)
+    dsp: DspKind | None = None
+    if allowed > 0:
+        if device.family == "ecp5":
+            dsp = DspKind(18, 18, _ECP5_DSP_RANKS)
+        else:
+            dsp = DspKind(16, 16, 0)
+    return Capabilities(device.lut_inputs, device.carry_operands >= 4, dsp, chain_bits)

@@ -1,0 +1,53 @@
+"""The flat region as mapping reads it: nodes in order, constants, forward ranges, users."""
+from __future__ import annotations
+
+from collections import Counter
+from typing import cast
+
+import numpy as np
+
+from kera_hw.graph.node import Node, Ref
+from kera_hw.rtl.lower.builder import width_of
+from kera_hw.rtl.lower.design import FlatDesign
+from kera_hw.rtl.lower.ranges import Range, result_range, type_range
+from kera_hw.types import numpy_dtype
+
+
+class Source:
+    """Facts about a flat region, each computed once."""
+
+    def __init__(self, flat: FlatDesign) -> None:
+        self.flat = flat
+        self.results = flat.region.results
+        self.nodes: list[Node] = flat.region.nodes()
+        self._constants: dict[Node, int] = {}
+        self.ranges: dict[Ref, Range] = {}
+        self.exact_ranges: dict[Ref, Range] = {}
+        self.uses: Counter[Ref] = Counter(self.results)
+        for node in self.nodes:
+            self.uses.update(node.inputs)
+            self._range(node)
+
+    def constant(self, ref: Ref) -> int | None:
+        """The raw integer of a constant (a float's bits); None for anything else."""
+        return self._constants.get(ref.node)
+
+    def _range(self, node: Node) -> None:
+        if node.opcode == "core.constant":
+            data = cast(bytes, node.attr("value"))
+            dtype = numpy_dtype(node.types[0])
+            if dtype.kind in "fV":
+                value = int.from_bytes(data, "little")
+            else:
+                value = int(np.frombuffer(data, dtype=dtype.newbyteorder("<"))[0])
+            self._constants[node] = value
+            self.ranges[Ref(node, 0)] = (value, value)
+            return
+        for i, kind in enumerate(node.types):
+            ref = Ref(node, i)
+            if node.opcode == "core.param" or len(node.types) > 1:
+                self.ranges[ref] = type_range(kind)
+                continue
+            operands = [self.ranges[item] for item in node.inputs]
+            width = width_of(node.inputs[0].type) if node.inputs else 1
+            self.ranges[ref] = result_range(node.opcode, kind, operands, width)
