@@ -9,8 +9,8 @@ from kera_hw.types import IntType
 EXACT_FLOAT_LIMIT = 1 << 53
 
 
-def total(a: Array, axis: int, kind: IntType) -> Array:
-    """Sum along an array axis, in the storage dtype."""
+def total(a: Array, axis: int | tuple[int, ...], kind: IntType) -> Array:
+    """Sum along array axes, in the storage dtype."""
     return canonical(np.add.reduce(a, axis=axis, dtype=a.dtype), kind)
 
 

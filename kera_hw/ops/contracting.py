@@ -157,7 +157,7 @@ def _avg_pool2d(call: EvalCall) -> Sequence[Array]:
     refuse_floats("reduce.avg_pool2d", call)
     kind, size, attrs = raw_int(call.arg_types[0]), call.attrs["size"], call.attrs
     view = _pool_windows(call, 0)
-    sums = reductions.total(view.reshape(*view.shape[:4], -1), 4, kind)
+    sums = reductions.total(view, (4, 5), kind)
     ones = np.ones((1, 1, *call.args[0].shape[2:]), np.int64)
     present = reductions.windows(reductions.pad_edges(ones, attrs["pad"], 0), (size, size), attrs["stride"])
     counts = present.sum(axis=(4, 5)).astype(sums.dtype)
