@@ -92,3 +92,13 @@ def test_constant_divisors(divisor: int) -> None:
         store = Store()
         x, d = store.param(0, kind), store.constant(kind, kind.wrap(divisor))
         check(store, [kind], [store.op("integer.div", x, d), store.op("integer.rem", x, d)], count=40)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("narrow", [1, 3, 8])
+def test_narrow_divisors(narrow: int, signed: bool) -> None:
+    kind, small = IntType(16, signed), IntType(narrow, signed)
+    store = Store()
+    x, d = store.param(0, kind), store.op("convert.cast", store.param(1, small), type=kind)
+    ops = [store.op("integer.div", x, d), store.op("integer.rem", x, d), store.op("integer.div", d, x)]
+    check(store, [kind, small], [*ops, store.op("integer.rem", d, x)], count=60)

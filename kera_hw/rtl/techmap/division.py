@@ -42,21 +42,32 @@ def divide(net: Net, a: Word, b: Word, kind_width: int, want_remainder: bool) ->
 
 def _remainder(net: Net, a: Bits, b: Bits) -> Bits:
     """The remainder of unsigned vectors: the last row's, made positive."""
+    zero = _is_zero(net, b)
     rows = _rows(net, a, b)
-    if not rows:
-        return ()
+    if not rows or zero == const_bits(1, 1):
+        return a
     low, positive, divisor = rows[-1]
-    size = bits_width(divisor)
-    return net.fused(slice_bits(low, 0, size), truth.AND_NOT, (divisor, positive), size, ())
+    size, count = bits_width(divisor), bits_width(a)
+    rest = net.fused(slice_bits(low, 0, size), truth.AND_NOT, (divisor, positive), size, ())
+    if size == count or zero == const_bits(0, 1):
+        return rest
+    return net.choose(zero, a, concat((rest, const_bits(0, count - size))))
 
 
 def _digits(net: Net, a: Bits, b: Bits) -> tuple[Bits, Bits, Bits]:
     """Raw quotient digits, the masks they stand under, and the bit above them (1 for divisor 0)."""
     rows = _rows(net, a, b)
     flags = _upper_zero(net, b, bits_width(a))
+    zero = _is_zero(net, b)
+    digits = concat(row[1] for row in reversed(rows))
+    if bits_width(b) < bits_width(a):  # rows narrower than the dividend overflow when nothing is taken away
+        digits = net.either(digits, zero)
+    return digits, concat(reversed(flags)), zero
+
+
+def _is_zero(net: Net, b: Bits) -> Bits:
     value = known(b)
-    zero = const_bits(int(value == 0), 1) if value is not None else net.invert(net.any(b))
-    return concat(row[1] for row in reversed(rows)), concat(reversed(flags)), zero
+    return const_bits(int(value == 0), 1) if value is not None else net.invert(net.any(b))
 
 
 def _upper_zero(net: Net, divisor: Bits, count: int) -> list[Bits]:
