@@ -7,7 +7,7 @@ from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.cover import Cover
 from kera_hw.rtl.techmap.net import Item, Net
 from kera_hw.schedule import netlist as out
-from kera_hw.schedule.netlist import Bits, bits_width, cell_bits, concat, slice_bits
+from kera_hw.schedule.netlist import Bits, bits_width, cell_bits, concat, const_bits, slice_bits
 
 
 class Finisher:
@@ -66,8 +66,24 @@ class Finisher:
         if item.kind == "add":
             self._placed[index] = self._write_add(index, item)
             return
+        wires = self._wires(index, item)
+        if wires is not None:
+            self._placed[index] = wires
+            return
         cell = self._cell(index, item)
         self._placed[index] = cell_bits(self._add_cell(cell), cell.width)
+
+    def _wires(self, index: int, item: Item) -> Bits | None:
+        """A gate that covering found to be constant or one of its operands."""
+        if item.kind != "lut":
+            return None
+        cut = self.cover.cuts[index]
+        if not cut.leaves:
+            return const_bits(-(cut.table & 1), item.width)
+        if len(cut.leaves) == 1 and cut.table == 0b10:
+            bits = self.place(cut.leaves[0])
+            return bits * item.width if bits_width(bits) == 1 else bits
+        return None
 
     def _cell(self, index: int, item: Item) -> out.Cell:
         width, origin = item.width, item.origin
