@@ -1,1 +1,9 @@
-"""Names, types, index proofs and lowering to the graph."""
+"""Meaning: names, types, and lowering of the typed tree to the graph.
+
+``check`` makes the typed tree (``hir.Program``) of a parsed file and what it imports.
+"""
+from __future__ import annotations
+
+from kera_hw.frontend.sema.check import check
+
+__all__ = ["check"]

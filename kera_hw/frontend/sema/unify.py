@@ -27,7 +27,7 @@ ANY, INT_LITERAL, FLOAT_LITERAL = 0, 1, 2
 class Unknown(Type):
     """A scalar type still to be found; ``bound`` once it is."""
 
-    __slots__ = ("kind", "bound")
+    __slots__ = ("bound", "kind")
 
     def __init__(self, kind: int) -> None:
         self.kind = kind

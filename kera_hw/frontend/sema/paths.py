@@ -1,0 +1,79 @@
+"""What a path in the source refers to."""
+from __future__ import annotations
+
+from kera_hw.frontend.sema.builtin_names import BUILTINS, METHODS
+from kera_hw.frontend.sema.context import Context
+from kera_hw.frontend.sema.scope import Broken, Constant, Held, ItemSymbol, Local, Symbol, closest
+from kera_hw.frontend.syntax import ast
+from kera_hw.support import Fix, Span
+
+
+def find(ctx: Context, path: ast.Path) -> Symbol | None:
+    """The symbol of a path; None (with a report) where there is none. Built-ins are not symbols."""
+    names, token = path.names, path.name_token
+    if not names or token is None:
+        return None
+    if len(names) > 1:
+        return _qualified(ctx, path)
+    found = ctx.lookup(names[0])
+    if found is None:
+        unknown_name(ctx, names[0], token.span)
+    return found
+
+
+def _qualified(ctx: Context, path: ast.Path) -> Symbol | None:
+    segments = path.segments
+    if len(segments) > 2:
+        ctx.report(
+            "K0203", "Modules do not nest: a path is `name`, or `module::name`.", path.span,
+        )
+        return None
+    module = ctx.checker.module(ctx.file, segments[0].text, segments[0].span, ctx.shared)
+    if module is None:
+        return None
+    return ctx.checker.member(ctx.file, module, segments[1].text, segments[1].span, ctx.shared)
+
+
+def unknown_name(ctx: Context, name: str, span: Span) -> None:
+    """K0201, with the name that was probably meant."""
+    if name in BUILTINS:
+        ctx.report("K0205", f"`{name}` is a built-in operation; call it: `{name}(..)`.", span)
+        return
+    meant = closest(name, [*ctx.scopes.names(), *ctx.module.items, *BUILTINS])
+    if meant is not None:
+        fix = Fix(f"use `{meant}`", span, meant)
+        ctx.report("K0201", f"Nothing named `{name}` is in scope; did you mean `{meant}`?", span, fix=fix)
+    elif name in METHODS:
+        ctx.report("K0201", f"Nothing named `{name}` is in scope; it is a method: `x.{name}(..)`.", span)
+    else:
+        ctx.report("K0201", f"Nothing named `{name}` is in scope.", span)
+
+
+def constant_of(ctx: Context, symbol: Symbol, name: str, span: Span) -> Constant | None:
+    """The compile-time value a symbol stands for; reports what is none."""
+    if isinstance(symbol, Constant):
+        return symbol
+    if isinstance(symbol, (Local, Held)):
+        ctx.report(
+            "K0210", f"`{name}` is known only at run time, and a compile-time value is needed here.", span,
+            labels=[(symbol.var.span, f"`{name}` is declared here")],
+        )
+        return None
+    if isinstance(symbol, Broken):
+        ctx.shared.errors += 1
+        return None
+    if isinstance(symbol.node, ast.UseItem):  # an import that failed and was reported
+        ctx.shared.errors += 1
+        return None
+    if isinstance(symbol.node, ast.ConstItem):
+        found = ctx.checker.constant(symbol)
+        if found is None:
+            ctx.shared.errors += 1
+        return found
+    ctx.report("K0205", f"`{name}` is {symbol.kind_text}, and a value is needed here.", span)
+    return None
+
+
+def is_item(symbol: Symbol | None, *kinds: type[ast.Item]) -> bool:
+    """Whether a symbol is an item of one of the kinds."""
+    return isinstance(symbol, ItemSymbol) and isinstance(symbol.node, kinds)
