@@ -68,17 +68,18 @@ class Program:
                 continue
             step = Step(node, operands, places[node], tuple(dying.get(node, ())))
             (self._sources if node.opcode == "core.constant" else self.steps).append(step)
-        self._constants: list[Array] = []
+        self._constants: list[tuple[int, Array]] = []
         self._constants_batch = -1
 
     def constants(self, context: Context) -> list[tuple[int, Array]]:
         """(place, value) of each constant in the context's batch."""
         if self._constants_batch != context.batch:
             self._constants = [
-                step.evaluate(EvalCall(context, (), (), step.types, step.attrs))[0] for step in self._sources
+                (step.first_out, step.evaluate(EvalCall(context, (), (), step.types, step.attrs))[0])
+                for step in self._sources
             ]
             self._constants_batch = context.batch
-        return [(step.first_out, value) for step, value in zip(self._sources, self._constants)]
+        return self._constants
 
 
 @lru_cache(maxsize=CACHED_REGIONS)

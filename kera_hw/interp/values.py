@@ -96,7 +96,7 @@ def _array(value: Value, element: Type, name: str) -> Array:
     else:
         fits = dtype.kind in "iu" or (dtype.kind == "O" and _all_ints(array))
     if not fits:
-        reject("K0913", f"`{name}` of type {element} takes {_wanted(element)}, but got {dtype.name} values.")
+        reject("K0913", f"`{name}` of type {element} takes {_wanted(element)}, but got {_found(array)}.")
     return array
 
 
@@ -110,6 +110,14 @@ def _wanted(element: Type) -> str:
     if isinstance(element, FloatType):
         return f"{numpy_dtype(element).name} values"
     return "raw integers" if isinstance(element, FixType) else "integers"
+
+
+def _found(array: Array) -> str:
+    if array.dtype.kind in "US":
+        return "text"
+    if array.dtype.kind == "O" and array.size:
+        return f"{type(array.flat[0]).__name__} values"
+    return f"{array.dtype.name} values"
 
 
 def _integers(array: Array, element: Type, name: str) -> Array:

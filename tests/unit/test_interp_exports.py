@@ -1,0 +1,171 @@
+"""Values at the edge of the interpreter: structures, dtypes, ranges, batches, and what is told when they
+do not fit."""
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from kera_hw.graph.node import Export
+from kera_hw.graph.store import Store
+from kera_hw.interp import flatten_value, run_export, unflatten_value
+from kera_hw.support import KeraError
+from kera_hw.types import (
+    BF16,
+    BOOL,
+    F32,
+    U32,
+    FixType,
+    IntType,
+    StructType,
+    TensorType,
+    TupleType,
+    Type,
+    leaf_types,
+)
+
+I13, U5, I64, U64 = IntType(13, True), IntType(5, False), IntType(64, True), IntType(64, False)
+POINT = StructType("m::Point", (("x", I13), ("flags", TupleType((BOOL, U5)))))
+
+
+def _identity(kind: Type) -> Export:
+    store = Store()
+    kinds = leaf_types(kind)
+    region = store.region(kinds, [store.param(index, leaf) for index, leaf in enumerate(kinds)])
+    return Export("same", "fn", (("v", kind),), kind, region)
+
+
+def _assert_equal(a: Any, b: Any) -> None:
+    assert type(a) is type(b) or isinstance(a, np.ndarray | np.generic)
+    if isinstance(a, dict):
+        assert list(a) == list(b)
+        for key in a:
+            _assert_equal(a[key], b[key])
+    elif isinstance(a, tuple):
+        for x, y in zip(a, b, strict=True):
+            _assert_equal(x, y)
+    else:
+        assert np.array_equal(a, b)
+
+
+SINGLE: list[tuple[Type, Any]] = [
+    (I13, -4096), (U64, (1 << 64) - 1), (I64, -(1 << 63)), (BOOL, True), (FixType(16, 8, True), -300),
+    (TensorType(U5, (2, 2)), [[0, 31], [1, 2]]), (TupleType(()), ()), (TensorType(U32, (0,)), []),
+    (POINT, {"x": 5, "flags": (True, 31)}),
+    (TensorType(POINT, (2,)), {"x": [1, -2], "flags": ([True, False], [3, 4])}),
+    (TupleType((POINT, U32)), ({"x": 1, "flags": (False, 2)}, 7)),
+    (F32, 1.5), (BF16, ml_dtypes.bfloat16(2.5)), (TensorType(F32, (2,)), [1, 2]),
+]
+
+
+@pytest.mark.parametrize(("kind", "value"), SINGLE, ids=lambda item: str(item)[:30])
+def test_one_item_comes_back_as_it_went_in(kind: Type, value: Any) -> None:
+    got = run_export(_identity(kind), {"v": value})
+    leaves = flatten_value(kind, got)
+    for leaf, wanted in zip(leaves, flatten_value(kind, value), strict=True):
+        assert leaf.dtype == wanted.dtype and np.array_equal(leaf, wanted)
+    _assert_equal(unflatten_value(kind, leaves), got)
+
+
+def test_scalars_come_back_in_their_dtype() -> None:
+    assert isinstance(run_export(_identity(I13), {"v": 5}), np.int16)
+    assert isinstance(run_export(_identity(BOOL), {"v": np.True_}), np.bool_)
+    assert run_export(_identity(TensorType(U5, (3,))), {"v": [1, 2, 3]}).dtype == np.uint8
+
+
+def test_batches_of_structures() -> None:
+    kind = TensorType(POINT, (2,))
+    value = {
+        "x": np.arange(6).reshape(3, 2), "flags": (np.ones((3, 2), np.bool_), np.full((3, 2), 9, np.int64)),
+    }
+    got = run_export(_identity(kind), {"v": value}, batch=True)
+    assert got["x"].dtype == np.int16 and got["x"].tolist() == value["x"].tolist()
+    assert got["flags"][0].tolist() == value["flags"][0].tolist()
+    assert got["flags"][1].dtype == np.uint8 and got["flags"][1].shape == (3, 2)
+
+
+def test_an_empty_batch_gives_an_empty_batch() -> None:
+    got = run_export(_identity(TensorType(I13, (3,))), {"v": np.zeros((0, 3), np.int16)}, batch=True)
+    assert got.shape == (0, 3) and got.dtype == np.int16
+
+
+def test_nan_inputs_become_canonical() -> None:
+    odd = np.array([0xFFC0_0001, 0x7F80_0001], np.uint32).view(np.float32)
+    got = run_export(_identity(F32), {"v": odd}, batch=True)
+    assert got.view(np.uint32).tolist() == [0x7FC0_0000] * 2
+
+
+REJECTED: list[tuple[Type, Any, str, str]] = [
+    (I13, 4096, "K0914", "`v` of type i13 holds -4096 to 4095, but got 4096."),
+    (I13, np.array(5000, np.int16), "K0914", "but got 5000."),
+    (U5, -1, "K0914", "holds 0 to 31, but got -1."),
+    (U64, 1 << 64, "K0914", "but got 18446744073709551616."),
+    (I64, np.uint64(1 << 63), "K0914", "but got 9223372036854775808."),
+    (I13, 1.0, "K0913", "takes integers, but got float64 values."),
+    (I13, True, "K0913", "takes integers, but got bool values."),
+    (I13, "seven", "K0913", "takes integers, but got text."),
+    (I13, None, "K0913", "takes integers, but got NoneType values."),
+    (I13, {"a": 1}, "K0913", "takes integers"),
+    (BOOL, 1, "K0913", "takes bool values"),
+    (FixType(8, 4, True), 0.5, "K0913", "takes raw integers"),
+    (F32, np.float64(0.5), "K0913", "takes float32 values, but got float64 values."),
+    (TensorType(U5, (2,)), [1, 2, 3], "K0912", "takes an array of shape (2,), but got (3,)."),
+    (TensorType(U5, (2, 2)), [[1, 2], [3]], "K0912", "`v`"),
+    (U5, [1], "K0912", "takes an array of shape (), but got (1,)."),
+    (POINT, {"x": 1}, "K0911", "give it as a dict with the fields x, flags."),
+    (POINT, 3, "K0911", "`v` is a Point"),
+    (POINT, {"x": 1, "flags": (True,)}, "K0911", "`v.flags` is a (bool, u5): give it as a tuple of"),
+    (POINT, {"x": 1, "flags": (True, 32)}, "K0914", "`v.flags.1` of type u5 holds 0 to 31, but got 32."),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "code", "message"), REJECTED, ids=lambda item: str(item)[:30])
+def test_values_that_do_not_fit_are_told(kind: Type, value: Any, code: str, message: str) -> None:
+    with pytest.raises(KeraError) as caught:
+        run_export(_identity(kind), {"v": value})
+    diagnostic, = caught.value.diagnostics
+    assert diagnostic.code == code and message in diagnostic.message and diagnostic.message.endswith(".")
+
+
+def _adder() -> Export:
+    store = Store()
+    total = store.op("integer.add", store.param(0, U32), store.param(1, U32))
+    return Export("plus", "fn", (("a", U32), ("b", U32)), U32, store.region((U32, U32), (total,)))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "batch", "code", "message"),
+    [
+        ({"a": 1}, False, "K0911", "`plus` takes `b` of type u32, which is missing."),
+        ({"a": 1, "b": 2, "c": 3}, False, "K0911", "has no parameter `c`; it has `a`, `b`."),
+        ({"a": [1, 2], "b": [1, 2, 3]}, True, "K0915", "`b` holds 3 items, but 2 are to be run."),
+        ({"a": 1, "b": 2}, True, "K0915", "do not show how many items to run."),
+        ({"a": [1, 2], "b": 2}, True, "K0912", "`b` of type u32 takes an array of shape (2,), but got ()."),
+    ],
+)
+def test_missing_unknown_and_uneven_inputs(
+    inputs: dict[str, Any], batch: bool, code: str, message: str
+) -> None:
+    with pytest.raises(KeraError) as caught:
+        run_export(_adder(), inputs, batch)
+    diagnostic, = caught.value.diagnostics
+    assert diagnostic.code == code and message in diagnostic.message
+
+
+def test_a_function_without_parameters_is_told_how_many_items() -> None:
+    store = Store()
+    export = Export("seven", "fn", (), U32, store.region((), (store.constant(U32, 7),)))
+    assert run_export(export, {}) == 7
+    assert run_export(export, {}, batch=True, items=3).tolist() == [7, 7, 7]
+
+
+def test_float_arithmetic_is_refused_before_anything_runs() -> None:
+    store = Store()
+    x = store.param(0, F32)
+    region = store.region((F32,), (store.op("floating.add", x, x),))
+    with pytest.raises(KeraError) as caught:
+        run_export(Export("double", "fn", (("x", F32),), F32, region), {"x": 1.0})
+    diagnostic, = caught.value.diagnostics
+    assert diagnostic.code == "K0701" and "`floating.add` on f32" in diagnostic.message
