@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import log2
 
 from kera_hw.schedule.device import Device
-from kera_hw.schedule.netlist import Add, Cell, Input, Lut, Mul, Mux, Rom, StateOut
+from kera_hw.schedule.netlist import Add, Bits, Cell, Input, Lut, Mul, Mux, Rom, StateOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,25 @@ class DelayModel:
         probe = Lut(width=1, inputs=(), expr=("const", 0))
         spare = clock_ps - timing.clk_to_q_ps - timing.setup_ps - self.route_ps(probe, fanout) - timing.lut_ps
         return 1 if spare < 0 else 2 << min(10, int(spare / timing.mux_level_ps))
+
+
+def loads(cell: Cell) -> list[tuple[Bits, int]]:
+    """Each operand with the number of loads that one of its bits sees in this cell."""
+    if isinstance(cell, Lut):
+        return [(bits, cell.width if _is_single(bits) else 1) for bits in cell.inputs]
+    if isinstance(cell, Add):
+        spread = [(bits, cell.width if _is_single(bits) else 1) for bits in cell.inputs]
+        return [(cell.a, 1), *spread, (cell.carry_in, 1)]
+    if isinstance(cell, Mux):
+        per_bit = max(1, len(cell.choices) // 4)
+        return [(cell.select, cell.width * per_bit), *((bits, 1) for bits in cell.choices)]
+    if isinstance(cell, Rom):
+        return [(cell.address, cell.width * max(1, len(cell.contents) // 16))]
+    return [(bits, 1) for bits in cell.operands()]
+
+
+def _is_single(bits: Bits) -> bool:
+    return len(bits) == 1 and bits[0].width == 1
 
 
 def _levels(count: int) -> int:

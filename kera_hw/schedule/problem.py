@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kera_hw.schedule.delay_model import DelayModel
-from kera_hw.schedule.netlist import Add, Bits, Cell, Lut, Mul, Mux, Netlist, Rom
+from kera_hw.schedule.delay_model import DelayModel, loads
+from kera_hw.schedule.netlist import Bits, Mul, Netlist
 
 IntArray = NDArray[np.int64]
 _SHARE = 4096  # path starts handled at once while looking for timing pairs: bounds memory
@@ -66,25 +66,6 @@ class Problem:
     def write_node(self, state: int) -> int:
         """The node of the stage that writes a state register."""
         return len(self.netlist.cells) + state
-
-
-def loads(cell: Cell) -> list[tuple[Bits, int]]:
-    """Each operand with the number of loads that one of its bits sees in this cell."""
-    if isinstance(cell, Lut):
-        return [(bits, cell.width if _is_single(bits) else 1) for bits in cell.inputs]
-    if isinstance(cell, Add):
-        spread = [(bits, cell.width if _is_single(bits) else 1) for bits in cell.inputs]
-        return [(cell.a, 1), *spread, (cell.carry_in, 1)]
-    if isinstance(cell, Mux):
-        per_bit = max(1, len(cell.choices) // 4)
-        return [(cell.select, cell.width * per_bit), *((bits, 1) for bits in cell.choices)]
-    if isinstance(cell, Rom):
-        return [(cell.address, cell.width * max(1, len(cell.contents) // 16))]
-    return [(bits, 1) for bits in cell.operands()]
-
-
-def _is_single(bits: Bits) -> bool:
-    return len(bits) == 1 and bits[0].width == 1
 
 
 def build_problem(netlist: Netlist, model: DelayModel) -> Problem:

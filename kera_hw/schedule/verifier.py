@@ -1,0 +1,188 @@
+"""An independent checker of plans: simple, slow where need be, sharing no code with the solver.
+
+Checked
+* shapes: one stage, availability and arrival for every cell, one write stage for every state register;
+* placement: stages lie in the pipeline, inputs in stage 0, ``available`` follows from the stage;
+* precedence: every bit is available in the stage that reads it, outputs by the end;
+* timing: arrivals recomputed stage by stage from the delay model, each within the clock less setup;
+* state: every register is read and written within one initiation interval, in that order;
+* registers: bit by bit, the ranks that its last reader needs are exactly those of the lifetimes, every run of
+  bits once, and their total is the plan's;
+* paths: each stage's critical path is a chain of wires in that stage which ends at the stage's worst arrival.
+
+Not checked: that latency, interval or register bits are the least possible; that the delay model is right
+about the device; the resource estimate; what the cells compute (``simulate`` does that).
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kera_hw.schedule.delay_model import DelayModel, loads
+from kera_hw.schedule.netlist import Bits, Input, Mul, Netlist
+from kera_hw.schedule.plan import Plan
+from kera_hw.schedule.resource_model import netlist_luts
+
+
+def verify_plan(netlist: Netlist, plan: Plan, model: DelayModel) -> list[str]:
+    """Everything wrong with ``plan``, as sentences; empty for a valid one. ``model``: device and scale."""
+    problems = list(_shapes(netlist, plan))
+    if problems:
+        return problems
+    model = model.for_size(netlist_luts(netlist, model.device))
+    for check in (_placement, _precedence, _states, _registers):
+        problems += check(netlist, plan)
+    arrivals = _arrivals(netlist, plan, model)
+    return problems + list(_timing(netlist, plan, model, arrivals)) + list(_paths(netlist, plan, arrivals))
+
+
+def _shapes(netlist: Netlist, plan: Plan) -> Iterator[str]:
+    for name, row in (("stage", plan.stage), ("available", plan.available), ("arrival_ps", plan.arrival_ps)):
+        if len(row) != len(netlist.cells):
+            yield f"{name} has {len(row)} entries for {len(netlist.cells)} cells"
+    if len(plan.state_write) != len(netlist.states):
+        yield f"{len(plan.state_write)} write stages for {len(netlist.states)} states"
+    if plan.latency_cycles < 1 or plan.initiation_interval < 1:
+        yield "latency and interval must be at least 1"
+    if len(plan.critical_paths) != plan.latency_cycles:
+        yield f"{len(plan.critical_paths)} critical paths for {plan.latency_cycles} stages"
+
+
+def _ranks_inside(netlist: Netlist, cell: int) -> int:
+    found = netlist.cells[cell]
+    return found.latency_cycles if isinstance(found, Mul) else 0
+
+
+def _placement(netlist: Netlist, plan: Plan) -> Iterator[str]:
+    for index, cell in enumerate(netlist.cells):
+        if not 0 <= plan.stage[index] < plan.latency_cycles:
+            yield f"cell {index} is in stage {plan.stage[index]} of {plan.latency_cycles}"
+        if isinstance(cell, Input) and plan.stage[index] != 0:
+            yield f"input {index} is in stage {plan.stage[index]}"
+        if plan.available[index] != plan.stage[index] + _ranks_inside(netlist, index):
+            yield f"cell {index} of stage {plan.stage[index]} is available in {plan.available[index]}"
+
+
+def _reads(netlist: Netlist, plan: Plan) -> Iterator[tuple[Bits, int, str]]:
+    """All reads: bits, the stage that needs them, who reads."""
+    for index, cell in enumerate(netlist.cells):
+        for bits in cell.operands():
+            yield bits, plan.stage[index], f"cell {index}"
+    for index, state in enumerate(netlist.states):
+        yield state.next, plan.state_write[index], f"state {state.name}"
+    for output in netlist.outputs:
+        yield output.bits, plan.latency_cycles, f"output {output.bus}"
+
+
+def _precedence(netlist: Netlist, plan: Plan) -> Iterator[str]:
+    for bits, stage, reader in _reads(netlist, plan):
+        for segment in bits:
+            if segment.cell is not None and plan.available[segment.cell] > stage:
+                yield (
+                    f"{reader} needs cell {segment.cell} in stage {stage}, but it is available in stage "
+                    f"{plan.available[segment.cell]}"
+                )
+
+
+def _states(netlist: Netlist, plan: Plan) -> Iterator[str]:
+    for state, write in zip(netlist.states, plan.state_write):
+        read = plan.stage[state.out]
+        if not read <= write <= read + plan.initiation_interval - 1:
+            yield (
+                f"state {state.name} is read in stage {read} and written in stage {write} at interval "
+                f"{plan.initiation_interval}"
+            )
+        if write >= plan.latency_cycles:
+            yield f"state {state.name} is written in stage {write} of {plan.latency_cycles}"
+
+
+def _registers(netlist: Netlist, plan: Plan) -> Iterator[str]:
+    wanted = [np.full(cell.width, -1, dtype=np.int64) for cell in netlist.cells]
+    for bits, stage, _ in _reads(netlist, plan):
+        for segment in bits:
+            if segment.cell is not None:
+                view = wanted[segment.cell][segment.low : segment.low + segment.width]
+                np.maximum(view, stage - plan.available[segment.cell], out=view)
+    planned = [np.full(cell.width, -1, dtype=np.int64) for cell in netlist.cells]
+    for life in plan.lifetimes:
+        view = planned[life.cell][life.low : life.low + life.width]
+        if life.available != plan.available[life.cell]:
+            yield f"a lifetime of cell {life.cell} starts in stage {life.available}"
+        if len(view) != life.width or (view != -1).any():
+            yield f"lifetimes of cell {life.cell} overlap or exceed its width"
+        view[:] = life.ranks
+    for index, (need, have) in enumerate(zip(wanted, planned)):
+        if not np.array_equal(need, have):
+            yield f"the registers kept for cell {index} are not those that its readers need"
+    total = int(sum(int(np.maximum(need, 0).sum()) for need in wanted))
+    if total != plan.register_bits:
+        yield f"the plan says {plan.register_bits} register bits, its readers need {total}"
+
+
+def _fanouts(netlist: Netlist) -> list[list[int]]:
+    """Loads of every bit of every cell."""
+    count = [[0] * cell.width for cell in netlist.cells]
+
+    def add(bits: Bits, each: int) -> None:
+        for segment in bits:
+            if segment.cell is not None:
+                for bit in range(segment.low, segment.low + segment.width):
+                    count[segment.cell][bit] += each
+
+    for cell in netlist.cells:
+        for bits, each in loads(cell):
+            add(bits, each)
+    for state in netlist.states:
+        add(state.next, 1)
+    for output in netlist.outputs:
+        add(output.bits, 1)
+    return count
+
+
+def _arrivals(netlist: Netlist, plan: Plan, model: DelayModel) -> list[int]:
+    """When each cell has settled in the stage it works in (for registered products: its inputs)."""
+    fanouts = _fanouts(netlist)
+    settled: list[int] = []
+    for index, cell in enumerate(netlist.cells):
+        latest: dict[int, int] = {}  # driver -> wire delay, the slowest of the bits read
+        for segment in (s for bits in cell.operands() for s in bits if s.cell is not None):
+            assert segment.cell is not None
+            fanout = max(fanouts[segment.cell][segment.low : segment.low + segment.width])
+            latest[segment.cell] = max(latest.get(segment.cell, 0), model.route_ps(cell, fanout))
+        times = [
+            route + (
+                settled[driver]
+                if plan.stage[driver] == plan.stage[index] and not _ranks_inside(netlist, driver)
+                else model.clk_to_q_ps(netlist.cells[driver])
+            )
+            for driver, route in latest.items()
+        ]
+        settled.append(max(times) + model.logic_ps(cell) if times else model.clk_to_q_ps(cell))
+    return settled
+
+
+def _timing(netlist: Netlist, plan: Plan, model: DelayModel, arrivals: list[int]) -> Iterator[str]:
+    for index, arrival in enumerate(arrivals):
+        registered = _ranks_inside(netlist, index) > 0
+        shown = model.clk_to_q_ps(netlist.cells[index]) if registered else arrival
+        if max(arrival, shown) + model.setup_ps > plan.clock_ps:
+            yield f"cell {index} settles after {max(arrival, shown)} ps of {plan.clock_ps}"
+        if shown != plan.arrival_ps[index]:
+            yield f"cell {index} settles after {shown} ps, the plan says {plan.arrival_ps[index]}"
+
+
+def _paths(netlist: Netlist, plan: Plan, arrivals: list[int]) -> Iterator[str]:
+    worst: dict[int, int] = {}
+    for index, cell in enumerate(netlist.cells):
+        if any(segment.cell is not None for bits in cell.operands() for segment in bits):
+            worst[plan.stage[index]] = max(worst.get(plan.stage[index], 0), arrivals[index])
+    for stage, path in enumerate(plan.critical_paths):
+        if (path[-1].arrival_ps if path else 0) != worst.get(stage, 0):
+            yield f"the critical path of stage {stage} is not its longest"
+        for before, step in zip((None, *path), path):
+            if plan.stage[step.cell] != stage or arrivals[step.cell] != step.arrival_ps:
+                yield f"the critical path of stage {stage} misplaces cell {step.cell}"
+            read = {s.cell for bits in netlist.cells[step.cell].operands() for s in bits}
+            if before is not None and before.cell not in read:
+                yield f"the critical path of stage {stage} has no wire from {before.cell} to {step.cell}"
