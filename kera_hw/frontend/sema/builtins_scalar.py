@@ -380,6 +380,9 @@ def _round_to(ctx: Context, args: Arguments) -> Value:
     source = shallow(value.type)
     if has_error(target) or source is ERROR or mode is None or overflow is None:
         return broken(args.span)
+    if not isinstance(target, FixType):
+        where = args.turbofish[0].span
+        return ctx.fail("K0304", f"`round_to` gives fixed point, not {describe(target)}.", where, args.span)
     kind = framed(source if isinstance(source, TensorType) else None, target)
     attrs = {"mode": mode, "overflow": overflow, "type": target}
 
@@ -388,11 +391,9 @@ def _round_to(ctx: Context, args: Arguments) -> Value:
         element = resolve(scalar_part(value.type))
         if element is ERROR:
             return poison(args.span)
-        for found, what in ((element, "rounds"), (target, "rounds to")):
-            if not isinstance(found, (FixType, IntType)):
-                ctx.report("K0304", f"`round_to` {what} fixed point and integers, not {describe(found)}.",
-                           args.name_span)
-                return poison(args.span)
+        if not isinstance(element, (FixType, IntType)):
+            ctx.report("K0304", f"`round_to` rounds fixed point and integers, not {describe(element)}.", value.span)
+            return poison(args.span)
         return make_op("convert.round_to", kind, args.span, [made], attrs)
 
     return Value(kind, args.span, build)
