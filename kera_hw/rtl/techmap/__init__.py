@@ -32,7 +32,7 @@ def map_design(
     mapper.run()
     vectors = [_full(mapper, ref) for ref in flat.region.results]
     chosen = cover(net, vectors, able.lut_inputs)
-    finisher = Finisher(net, chosen, able.chain_bits)
+    finisher = Finisher(net, chosen, able)
     state_bits = [net.source("state", state.width_bits, (i,)) for i, state in enumerate(flat.states)]
     input_bits = [net.source("input", leaf.width_bits, (leaf.bus, leaf.low)) for leaf in flat.inputs]
     finisher.require_all([*input_bits, *state_bits, *vectors])

@@ -1,11 +1,13 @@
 """The netlist proper: live cells with their chosen covers, long carry chains cut into pieces."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.cover import Cover
 from kera_hw.rtl.techmap.net import Item, Net
+from kera_hw.rtl.techmap.options import Capabilities
 from kera_hw.schedule import netlist as out
 from kera_hw.schedule.netlist import Bits, bits_width, cell_bits, concat, const_bits, slice_bits
 
@@ -13,10 +15,11 @@ from kera_hw.schedule.netlist import Bits, bits_width, cell_bits, concat, const_
 class Finisher:
     """Writes items as cells. ``place`` gives the final vector of a vector of items."""
 
-    def __init__(self, net: Net, chosen: Cover, chain_bits: int) -> None:
+    def __init__(self, net: Net, chosen: Cover, able: Capabilities) -> None:
         self.net = net
         self.cover = chosen
-        self.chain_bits = chain_bits
+        self.able = able
+        self._loads: Counter[tuple[int, int]] = Counter()
         self.cells: list[out.Cell] = []
         self._placed: dict[int, Bits] = {}
 
@@ -37,8 +40,28 @@ class Finisher:
                 continue
             needed.add(index)
             pending.extend(s.cell for bits in self._inputs(index) for s in bits if s.cell is not None)
+        for index in needed:
+            self._count_loads(index)
         for index in sorted(needed):
             self._write(index)
+
+    def _count_loads(self, index: int) -> None:
+        """Count the loads of every bit that an item reads: a broadcast bit feeds them all."""
+        width = self.net.items[index].width
+        for bits in self._inputs(index):
+            times = width if len(bits) == 1 and bits[0].width == 1 else 1
+            for s in bits:
+                if s.cell is not None:
+                    for k in range(s.low, s.low + s.width):
+                        self._loads[s.cell, k] += times
+
+    def _fanout(self, index: int) -> int:
+        """The most loads that share a bit with this item."""
+        return max(
+            (self._loads[s.cell, k] for bits in self._inputs(index) for s in bits if s.cell is not None
+             for k in range(s.low, s.low + s.width)),
+            default=1,
+        )
 
     def _require(self, bits: Bits) -> None:
         missing = [s.cell for s in bits if s.cell is not None and s.cell not in self._placed]
@@ -116,13 +139,21 @@ class Finisher:
                 contents = tuple(word for word in item.data if isinstance(word, int))
                 return out.Rom(width=width, origin=origin, name=name, address=ins[0], contents=contents)
 
+    def _piece(self, index: int, width: int) -> int:
+        """Sum bits of each piece of a chain: all of them where the clock allows, else even shares."""
+        limit = self.able.chain_bits(self._fanout(index))
+        if width <= limit:
+            return width
+        pieces = -(-width // max(2, limit - 1))  # each but the last holds its carry too
+        share = -(-width // pieces)
+        return min(share + share % 2, max(2, limit - 1))
+
     def _write_add(self, index: int, item: Item) -> Bits:
         fused = self.cover.adds[index]
         a, *operands, carry = (self.place(bits) for bits in self._inputs(index))
         expr = truth.expression(fused.table, len(operands))
         width = item.width
-        pieces = -(-width // self.chain_bits)
-        size = -(-width // pieces)
+        size = self._piece(index, width)
         parts: list[Bits] = []
         for low in range(0, width, size):
             count = min(size, width - low)

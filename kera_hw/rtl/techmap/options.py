@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kera_hw.rtl.techmap.product import DspKind
+from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import Device
 
 
@@ -21,7 +22,12 @@ class Capabilities:
     lut_inputs: int
     fuses_logic: bool
     dsp: DspKind | None
-    chain_bits: int
+    model: DelayModel
+    clock_ps: int
+
+    def chain_bits(self, fanout: int) -> int:
+        """The widest carry chain that fits a stage alone when its operands have ``fanout`` loads."""
+        return max(4, self.model.max_carry_bits(self.clock_ps, 0, max(2, fanout)))
 
 
 _ECP5_DSP_RANKS = 3
@@ -30,9 +36,6 @@ _ECP5_DSP_RANKS = 3
 
 def capabilities(device: Device, clock_ps: int, options: MapOptions) -> Capabilities:
     """The device at a clock period of ``clock_ps``."""
-    timing = device.timing
-    room = clock_ps - timing.clk_to_q_ps - timing.setup_ps - timing.carry_base_ps - timing.route_carry_ps
-    chain_bits = max(8, int(room / timing.carry_bit_ps))
     allowed = device.dsp if options.dsp is None else min(options.dsp, device.dsp)
     dsp: DspKind | None = None
     if allowed > 0:
@@ -40,4 +43,4 @@ def capabilities(device: Device, clock_ps: int, options: MapOptions) -> Capabili
             dsp = DspKind(18, 18, _ECP5_DSP_RANKS)
         else:
             dsp = DspKind(16, 16, 0)
-    return Capabilities(device.lut_inputs, device.carry_operands >= 4, dsp, chain_bits)
+    return Capabilities(device.lut_inputs, device.carry_operands >= 4, dsp, DelayModel(device), clock_ps)
