@@ -3,8 +3,11 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+
+from kera_hw.frontend.parser import deep_recursion
 
 LANGUAGE_PAGE = Path(__file__).parents[2] / "docs" / "language.md"
 
@@ -15,7 +18,7 @@ WORDS = {
     "identifier": ["a", "b1", "N", "x_y", "state", "test", "max", "print", "u32", "step_by"],
     "integer": ["0", "7", "1_000", "0xff", "0b10_1", "5i8", "0xffu32", "12_u64"],
     "float": ["1.5", "2.", "1e-3", "0x1.8p3", "1.5f16", "1f32", "0.5bf16"],
-    "string": ['""', '"a b"', r'"\n\u{e9}\x41\""'],
+    "string": ['""', '"a_b"', r'"\n\u{e9}\x41\""'],
     "index": ["0", "1", "12"],
 }
 
@@ -74,22 +77,25 @@ def _sequence(tokens: list[str], position: int) -> tuple[Rule, int]:
 
 
 class Sentences:
-    """Draws sentences; the four rules outside the notation are the methods named ``_rule_*``."""
+    """Draws sentences; the rules outside the notation are the methods named ``_rule_*``."""
 
-    def __init__(self, grammar: dict[str, Rule], seed: int, budget: int = 60) -> None:
+    def __init__(self, grammar: dict[str, Rule], seed: int) -> None:
         self.grammar = grammar
         self.random = random.Random(seed)
-        self.budget = budget
+        self.budget = 0
+        self.taken: Counter[int] = Counter()  # how often each alternative was, by identity
         self.cost = _costs(grammar)
         self.words: list[str] = []
         self.brackets = 0
         self.heads: list[int] = []
         self.used: set[str] = set()
 
-    def draw(self, start: str) -> str:
-        """One sentence of a rule, tokens apart by a space."""
+    def draw(self, start: str, budget: int) -> str:
+        """One sentence of a rule, tokens apart by a space; ``budget`` is about the number of tokens."""
         self.words = []
-        self._name(start)
+        self.budget = budget
+        with deep_recursion():
+            self._name(start)
         return " ".join(self.words)
 
     def _emit(self, word: str) -> None:
@@ -118,9 +124,14 @@ class Sentences:
     def _choose(self, parts: list[Rule]) -> Rule:
         parts = [part for part in parts if not self._rule_head(part)]
         open_to_us = [part for part in parts if self._affordable(part)]
-        if open_to_us:
-            return self.random.choice(open_to_us)
-        return min(parts, key=lambda part: _cost(part, self.cost))
+        if not open_to_us:
+            return min(parts, key=lambda part: _cost(part, self.cost))
+        # Half of the time what was taken least, so that the rare corners come up too.
+        self.random.shuffle(open_to_us)
+        rarest = self.random.random() < 0.5
+        chosen = min(open_to_us, key=lambda part: self.taken[id(part)]) if rarest else open_to_us[0]
+        self.taken[id(chosen)] += 1
+        return chosen
 
     def _rule_head(self, part: Rule) -> bool:
         """Rule 2: whether a head forbids the alternative."""

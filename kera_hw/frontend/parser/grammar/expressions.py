@@ -81,7 +81,7 @@ class Expressions(ParserCore):
             if power == _COMPARE:
                 if compared and not chained:
                     chained = True
-                    self.error("K0104", f"Comparisons do not chain; `{SPELLING[operator]}` follows another.")
+                    self._refuse_chain(operator)
                 compared = True
             marker = self.open_around(lhs)
             self.bump(operator, count)
@@ -93,6 +93,12 @@ class Expressions(ParserCore):
             lhs = self.close(marker, K.BINARY_EXPR)
             if not complete:
                 return lhs
+
+    def _refuse_chain(self, operator: SyntaxKind) -> None:
+        fix = None
+        if operator is K.GT and self.nth(1) is K.L_PAREN:
+            fix = Fix("to give compile-time arguments, write `::<..>` after the name")
+        self.error("K0104", f"Comparisons do not chain; `{SPELLING[operator]}` follows another.", fix=fix)
 
     def _operand(self, least: int, struct_ok: bool) -> bool:
         with self.nested() as ok:

@@ -12,7 +12,7 @@ from kera_hw.frontend.parser.core import (
     ParserCore,
 )
 from kera_hw.frontend.syntax.kinds import SPELLING, SyntaxKind
-from kera_hw.support import Span
+from kera_hw.support import Fix, Span
 
 K = SyntaxKind
 _FOREIGN_ITEMS = ITEM_KEYWORDS - {K.CONST_KW}
@@ -182,7 +182,8 @@ class Statements(ParserCore):
 
     def _foreign_jump(self) -> None:
         word = self.word().decode()
-        self.error("K0113", f"The language has no `{word}`.")
+        fix = Fix("write `for i in a..b { .. }` or `while c, max N { .. }`")
+        self.error("K0113", f"The language has no `{word}`.", fix=fix)
         marker = self.open()
         self.bump()
         if self.at(K.L_BRACE):
