@@ -6,6 +6,7 @@ from kera_hw.rtl.lower.ranges import type_range
 from kera_hw.rtl.techmap import scalar, words
 from kera_hw.rtl.techmap.cover import cover
 from kera_hw.rtl.techmap.finish import Finisher
+from kera_hw.rtl.techmap.linearise import rebuild_parities
 from kera_hw.rtl.techmap.mapper import Mapper
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import MapOptions, capabilities
@@ -31,6 +32,7 @@ def map_design(
     _seed(mapper, net, flat)
     mapper.run()
     vectors = [_full(mapper, ref) for ref in flat.region.results]
+    net, vectors = rebuild_parities(net, vectors, able.lut_inputs)
     chosen = cover(net, vectors, able.lut_inputs)
     finisher = Finisher(net, chosen, able)
     state_bits = [net.source("state", state.width_bits, (i,)) for i, state in enumerate(flat.states)]
