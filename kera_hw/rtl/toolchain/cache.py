@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
@@ -13,6 +14,7 @@ from pathlib import Path
 
 _log = logging.getLogger("kera_hw.toolchain")
 MAX_ENTRIES = 256
+_ABANDONED_AFTER_S = 24 * 3600.0
 
 
 @cache
@@ -62,7 +64,7 @@ def cached(kind: str, key: str, build: Callable[[Path], None]) -> Path:
             temporary.rename(entry)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
-    _prune(shelf, keep=entry)
+        _prune(shelf, keep=entry)
     return entry
 
 
@@ -76,12 +78,17 @@ def _touch(entry: Path) -> bool:
 
 
 def _prune(shelf: Path, keep: Path) -> None:
+    """Remove the oldest finished entries, and what processes that were killed left half-built."""
+
     def age(path: Path) -> float:
         try:
             return path.stat().st_mtime
         except FileNotFoundError:
             return 0.0
 
+    for stale in shelf.glob(".new-*"):
+        if age(stale) < time.time() - _ABANDONED_AFTER_S:
+            shutil.rmtree(stale, ignore_errors=True)
     entries = sorted((p for p in shelf.iterdir() if not p.name.startswith(".")), key=age)
     for entry in entries[:-MAX_ENTRIES]:
         if entry != keep:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from kera_hw.rtl.toolchain.process import move_into_place, run_tool, scratch
+from kera_hw.rtl.toolchain.process import ToolError, ToolFailed, move_into_place, run_tool, scratch
 from kera_hw.rtl.toolchain.tools import require
+from kera_hw.support.diagnostic import Diagnostic
 
 DEFAULT_TIMEOUT_S = 1800.0
 _TOOL_LIBRARY = re.compile(r"[/\\]share[/\\][^|]*\.v:|^wrapper\.v:")  # Yosys's cell maps, our harness
@@ -36,6 +37,25 @@ _CHIPS = (
     Chip("ice40-up5k", "ice40", "--up5k", "sg48", synth_options=("-abc9", "-device", "u", "-dsp")),
 )
 CHIPS: Mapping[str, Chip] = {chip.name: chip for chip in _CHIPS}
+
+
+_KINDS = {
+    "TRELLIS_COMB": "LUTs", "TRELLIS_FF": "flip-flops", "TRELLIS_IO": "pins", "MULT18X18D": "multipliers",
+    "DP16KD": "block RAMs", "ICESTORM_LC": "logic cells", "SB_IO": "pins", "ICESTORM_DSP": "multipliers",
+    "ICESTORM_RAM": "block RAMs",
+}
+
+
+class DoesNotFit(ToolError):
+    """The design needs more of something than the chip has (K0604)."""
+
+    def __init__(self, chip: Chip, kind: str, log: str) -> None:
+        what = _KINDS.get(kind, kind)
+        super().__init__(Diagnostic(
+            "K0604", f"The design needs more {what} than {chip.name} ({chip.package}) has.",
+            notes=("Choose a larger device, or a plan that needs less.",),
+        ))
+        self.log = log
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +182,7 @@ def place_and_route(
     A missed ``target_mhz`` is no failure: compare it with the result's ``fmax_mhz``. ``config`` is where
     the textual configuration goes (none is written without it); ``constraints`` is an LPF or PCF file,
     and ports it leaves out are placed freely. ``out_of_context`` inserts no I/O buffers, for a block
-    without pins (no configuration comes of it). Raises ToolFailed when the design does not fit.
+    without pins (no configuration comes of it). Raises DoesNotFit, ToolMissing, ToolFailed, ToolTimeout.
     """
     tool = f"yowasp-nextpnr-{chip.family}"
     program = require(tool)
@@ -189,7 +209,10 @@ def place_and_route(
             argv += [f"--{pins}", f"pins.{pins}"]
         if config:
             argv += [f"--{output}", "design.config"]
-        printed = run_tool(tool, argv, cwd=work, timeout_s=timeout_s).log
+        try:
+            printed = run_tool(tool, argv, cwd=work, timeout_s=timeout_s).log
+        except ToolFailed as error:
+            raise _explained(error, chip) from error
         log_file = work / "nextpnr.log"
         log = log_file.read_text("utf-8", "replace") if log_file.exists() else printed
         report: dict[str, Any] = json.loads((work / "report.json").read_text("utf-8"))
@@ -202,6 +225,16 @@ def place_and_route(
         _paths(report.get("critical_paths", []), design),
         config, log,
     )
+
+
+def _explained(error: ToolFailed, chip: Chip) -> ToolError:
+    """The failure in the reader's terms where it is a lack of room, else as it is."""
+    full = re.search(r"no BELs remaining to implement cell type '(\w+)'", error.log)
+    if full:
+        return DoesNotFit(chip, full[1], error.log)
+    if re.search(r"Unable to find a placement location for cell '\S*\$sb_io'", error.log):
+        return DoesNotFit(chip, "SB_IO", error.log)
+    return error
 
 
 def _paths(rows: Sequence[Mapping[str, Any]], design: bytes) -> tuple[TimingPath, ...]:
