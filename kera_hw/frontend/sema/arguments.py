@@ -108,7 +108,9 @@ def call_builtin(ctx: Context, call: ast.Call, name: str, name_span: Span) -> Va
     row = BUILTINS[name]
     if found.turbofish and not row.turbofish:
         first = found.turbofish[0].span
-        ctx.report("K0314", f"`{name}` takes no compile-time arguments.", first.join(found.turbofish[-1].span))
+        ctx.report(
+            "K0314", f"`{name}` takes no compile-time arguments.", first.join(found.turbofish[-1].span)
+        )
         return broken(call.span)
     if row.turbofish and not found.turbofish:
         ctx.report("K0314", f"`{name}` needs {row.turbofish}.", name_span)
@@ -164,7 +166,13 @@ def bind(
 def _counted(row: Parameters) -> str:
     most = len(row.names)
     noun = "argument" if most == 1 else "arguments"
-    return f"{most} {noun}" if row.required == most else f"{row.required} to {most} {noun}" if most else "no arguments"
+    return (
+        f"{most} {noun}"
+        if row.required == most
+        else f"{row.required} to {most} {noun}"
+        if most
+        else "no arguments"
+    )
 
 
 def _named(ctx: Context, found: Arguments, row: Parameters, arg: ast.Arg) -> bool:

@@ -62,8 +62,11 @@ def _receives(ctx: Context, args: Arguments, effect: str, op: str, label: str) -
     if text is None or has_error(kind):
         return broken(args.span)
     if not is_scalar(scalar_part(kind)):
-        return ctx.fail("K0304", f"`{args.name}` gives numbers, bools and tensors of them, not {describe(kind)}.",
-                        args.span)
+        return ctx.fail(
+            "K0304",
+            f"`{args.name}` gives numbers, bools and tensors of them, not {describe(kind)}.",
+            args.span,
+        )
     return Value(kind, args.span, lambda: make_op(op, kind, args.span, [], {label: text, "type": kind}))
 
 

@@ -16,9 +16,15 @@ _ORDERS = ("lanes", "sequential", "tree", "exact")
 _MULS = ("fused", "unfused", "wide")
 #: Families each reduction is defined for.
 _ALLOWED = {
-    "sum": "integer fixed floating", "prod": "integer floating", "mean": "floating", "any": "bool", "all": "bool",
-    "min": "integer fixed floating", "max": "integer fixed floating",
-    "argmin": "integer fixed floating", "argmax": "integer fixed floating",
+    "sum": "integer fixed floating",
+    "prod": "integer floating",
+    "mean": "floating",
+    "any": "bool",
+    "all": "bool",
+    "min": "integer fixed floating",
+    "max": "integer fixed floating",
+    "argmin": "integer fixed floating",
+    "argmax": "integer fixed floating",
 }
 _NEEDS_ITEMS = ("min", "max", "argmin", "argmax", "mean")
 
@@ -39,8 +45,9 @@ def reduction(ctx: Context, args: Arguments, value: Value) -> Value:
     if not isinstance(source, TensorType):
         if source is ERROR:
             return broken(args.span)
-        return ctx.fail("K0304", f"`{args.name}` reduces a tensor, and this is {describe(source)}.", value.span,
-                        args.span)
+        return ctx.fail(
+            "K0304", f"`{args.name}` reduces a tensor, and this is {describe(source)}.", value.span, args.span
+        )
     axis = args.axis(ctx, len(source.shape))
     ordered = args.name in ("sum", "prod", "mean")
     order = args.mode(ctx, "order", _ORDERS, "") if ordered else ""
@@ -80,8 +87,12 @@ def _operands(ctx: Context, args: Arguments, names: tuple[str, ...], ranks: tupl
         if kind is ERROR:
             return None
         if not isinstance(kind, TensorType) or len(kind.shape) != rank:
-            ctx.report("K0311", f"`{name}` of `{args.name}` has {rank} {'axis' if rank == 1 else 'axes'}, and this "
-                       f"is {describe(kind)}.", value.span)
+            ctx.report(
+                "K0311",
+                f"`{name}` of `{args.name}` has {rank} {'axis' if rank == 1 else 'axes'}, and this "
+                f"is {describe(kind)}.",
+                value.span,
+            )
             return None
         if found and kind.space != found[0][1].space:
             ctx.space_mismatch(value, kind, found[0][1], [(found[0][0].span, "the other operand")])
@@ -186,8 +197,9 @@ def _pool(ctx: Context, args: Arguments) -> Value:
     if operands is None or size is None or stride is None or pad is None:
         return broken(args.span)
     if pad >= size:
-        return ctx.fail("K0311", f"Padding of {pad} leaves windows of {size} without a value.", args.name_span,
-                        args.span)
+        return ctx.fail(
+            "K0311", f"Padding of {pad} leaves windows of {size} without a value.", args.name_span, args.span
+        )
     value, x = operands[0]
     rows = _window(ctx, args, x.shape[1], size, stride, pad)
     columns = _window(ctx, args, x.shape[2], size, stride, pad) if rows is not None else None
@@ -200,7 +212,11 @@ def _pool(ctx: Context, args: Arguments) -> Value:
     def build() -> hir.Expr:
         made = value.build()
         prefix = family(ctx, x.element, f"`{args.name}`", args.name_span, allowed)
-        return poison(args.span) if prefix is None else make_op(f"reduce.{args.name}", kind, args.span, [made], attrs)
+        return (
+            poison(args.span)
+            if prefix is None
+            else make_op(f"reduce.{args.name}", kind, args.span, [made], attrs)
+        )
 
     return Value(kind, args.span, build)
 
@@ -216,7 +232,9 @@ def _neural_axis(ctx: Context, args: Arguments, source: TensorType) -> int | Non
     """The axis, which a tensor of one axis need not name."""
     rank = len(source.shape)
     if not args.has("axis") and rank > 1:
-        ctx.report("K0306", f"`{args.name}` also needs `axis`: this tensor has {rank} of them.", args.name_span)
+        ctx.report(
+            "K0306", f"`{args.name}` also needs `axis`: this tensor has {rank} of them.", args.name_span
+        )
         return None
     return args.axis(ctx, rank, 0)
 

@@ -62,7 +62,11 @@ def elementwise(
     def build() -> hir.Expr:
         made = [value.build() for value in values]
         prefix = family(ctx, element, f"`{args.name}`", args.name_span, allowed)
-        return poison(args.span) if prefix is None else make_op(f"{prefix}.{op or args.name}", kind, args.span, made)
+        return (
+            poison(args.span)
+            if prefix is None
+            else make_op(f"{prefix}.{op or args.name}", kind, args.span, made)
+        )
 
     return Value(kind, args.span, build)
 
@@ -264,10 +268,15 @@ def _mul_wide(ctx: Context, args: Arguments) -> Value:
         if isinstance(found, IntType) and found.width_bits <= 32:
             result = IntType(2 * found.width_bits, found.signed)
         elif isinstance(found, IntType):
-            ctx.report("K0304", f"The product of two `{found}` has {2 * found.width_bits} bits, more than 64.",
-                       args.name_span)
+            ctx.report(
+                "K0304",
+                f"The product of two `{found}` has {2 * found.width_bits} bits, more than 64.",
+                args.name_span,
+            )
         elif found is not ERROR:
-            ctx.report("K0304", f"`mul_wide` takes integers, and these are {describe(found)}.", args.name_span)
+            ctx.report(
+                "K0304", f"`mul_wide` takes integers, and these are {describe(found)}.", args.name_span
+            )
         _settle(ctx, out, result, args.span)
         return True
 
@@ -352,8 +361,11 @@ def _bitcast(ctx: Context, args: Arguments) -> Value:
         return broken(args.span)
     if isinstance(target, TensorType):
         if not isinstance(source, TensorType) or source.shape != target.shape:
-            return ctx.fail("K0312", f"`bitcast` keeps the shape, so {describe(source)} cannot become `{target}`.",
-                            args.span)
+            return ctx.fail(
+                "K0312",
+                f"`bitcast` keeps the shape, so {describe(source)} cannot become `{target}`.",
+                args.span,
+            )
         target = target.element
     kind = framed(source if isinstance(source, TensorType) else None, target)
 
@@ -363,8 +375,12 @@ def _bitcast(ctx: Context, args: Arguments) -> Value:
         if element is ERROR:
             return poison(args.span)
         if not _width(target) or _width(element) != _width(target):
-            ctx.report("K0312", f"`bitcast` needs equal widths; {describe(element)} has {_width(element)} bits "
-                       f"and {describe(target)} has {_width(target)}.", value.span)
+            ctx.report(
+                "K0312",
+                f"`bitcast` needs equal widths; {describe(element)} has {_width(element)} bits "
+                f"and {describe(target)} has {_width(target)}.",
+                value.span,
+            )
             return poison(args.span)
         return make_op("convert.bitcast", kind, args.span, [made], {"type": target})
 
@@ -392,7 +408,9 @@ def _round_to(ctx: Context, args: Arguments) -> Value:
         if element is ERROR:
             return poison(args.span)
         if not isinstance(element, (FixType, IntType)):
-            ctx.report("K0304", f"`round_to` rounds fixed point and integers, not {describe(element)}.", value.span)
+            ctx.report(
+                "K0304", f"`round_to` rounds fixed point and integers, not {describe(element)}.", value.span
+            )
             return poison(args.span)
         return make_op("convert.round_to", kind, args.span, [made], attrs)
 

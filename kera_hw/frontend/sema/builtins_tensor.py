@@ -52,7 +52,9 @@ def _shift_in(ctx: Context, args: Arguments) -> Value:
         return broken(args.span)
     value, kind = operand
     if kind.shape[0] == 0:
-        return ctx.fail("K0311", "`shift_in` needs a tensor with at least one element.", value.span, args.span)
+        return ctx.fail(
+            "K0311", "`shift_in` needs a tensor with at least one element.", value.span, args.span
+        )
     good = ctx.expect(item, _with_shape(kind, kind.shape[1:]), [(value.span, f"this is {describe(kind)}")])
     return structural(args, kind if good else ERROR, [value, item])
 
@@ -74,8 +76,12 @@ def _len(ctx: Context, args: Arguments) -> Value:
 @builtin("iota")
 def _iota(ctx: Context, args: Arguments) -> Value:
     if len(args.turbofish) != 2:
-        return ctx.fail("K0314", "`iota` takes an element type and a length: `iota::<u32, 8>()`.", args.name_span,
-                        args.span)
+        return ctx.fail(
+            "K0314",
+            "`iota` takes an element type and a length: `iota::<u32, 8>()`.",
+            args.name_span,
+            args.span,
+        )
     element = args.type(ctx)
     args.turbofish = args.turbofish[1:]
     sizes = args.sizes(ctx)
@@ -83,8 +89,9 @@ def _iota(ctx: Context, args: Arguments) -> Value:
         ctx.shared.errors += 1
         return broken(args.span)
     if not isinstance(element, IntType):
-        return ctx.fail("K0304", f"`iota` counts in an integer type, not {describe(element)}.", args.name_span,
-                        args.span)
+        return ctx.fail(
+            "K0304", f"`iota` counts in an integer type, not {describe(element)}.", args.name_span, args.span
+        )
     kind = TensorType(element, (sizes[0],))
     attrs = {"size": sizes[0], "type": element}
     return Value(kind, args.span, lambda: make_op("tensor.iota", kind, args.span, [], attrs))
@@ -100,8 +107,13 @@ def _reshape(ctx: Context, args: Arguments) -> Value:
     made = _with_shape(kind, tuple(sizes))
     assert isinstance(made, TensorType)
     if made.size != kind.size:
-        return ctx.fail("K0311", f"A tensor of {kind.size} elements cannot have the shape {shape_text(made.shape)}, "
-                        f"which has {made.size}.", args.name_span, args.span)
+        return ctx.fail(
+            "K0311",
+            f"A tensor of {kind.size} elements cannot have the shape {shape_text(made.shape)}, "
+            f"which has {made.size}.",
+            args.name_span,
+            args.span,
+        )
     return structural(args, made, [value], {"shape": made.shape})
 
 
@@ -112,8 +124,13 @@ def _transpose(ctx: Context, args: Arguments) -> Value:
         return broken(args.span)
     value, kind = operand
     if len(kind.shape) != 2:
-        return ctx.fail("K0311", f"`transpose` takes a matrix, and this is {describe(kind)}; `permute` names the "
-                        "order of any number of axes.", value.span, args.span)
+        return ctx.fail(
+            "K0311",
+            f"`transpose` takes a matrix, and this is {describe(kind)}; `permute` names the "
+            "order of any number of axes.",
+            value.span,
+            args.span,
+        )
     return structural(args, _with_shape(kind, kind.shape[::-1]), [value], {"axes": (1, 0)}, name="permute")
 
 
@@ -159,8 +176,13 @@ def _broadcast(ctx: Context, args: Arguments) -> Value:
     wanted = tuple(sizes)
     tail = wanted[len(wanted) - len(shape):] if len(wanted) >= len(shape) else None
     if tail is None or any(have not in (1, want) for have, want in zip(shape, tail)):
-        return ctx.fail("K0311", f"{shape_text(shape)} does not broadcast to {shape_text(wanted)}: aligned at the "
-                        "last axis, extents must be equal, or 1.", args.name_span, args.span)
+        return ctx.fail(
+            "K0311",
+            f"{shape_text(shape)} does not broadcast to {shape_text(wanted)}: aligned at the "
+            "last axis, extents must be equal, or 1.",
+            args.name_span,
+            args.span,
+        )
     element = kind.element if isinstance(kind, TensorType) else kind
     space = kind.space if isinstance(kind, TensorType) else "host"
     made = make_tensor(ctx, element, wanted, args.span, space)
@@ -179,8 +201,13 @@ def _concat(ctx: Context, args: Arguments) -> Value:
     if len(left.shape) != len(right.shape) or any(
         x != y for i, (x, y) in enumerate(zip(left.shape, right.shape)) if i != axis
     ):
-        return ctx.fail("K0311", f"{shape_text(left.shape)} and {shape_text(right.shape)} cannot be joined along axis "
-                        f"{axis}: the other extents must be equal.", b.span, args.span)
+        return ctx.fail(
+            "K0311",
+            f"{shape_text(left.shape)} and {shape_text(right.shape)} cannot be joined along axis "
+            f"{axis}: the other extents must be equal.",
+            b.span,
+            args.span,
+        )
     if not ctx.expect(Value(_with_shape(right, left.shape), b.span, b.build), left):
         return broken(args.span)
     joined = left.shape[axis] + right.shape[axis]
@@ -245,8 +272,12 @@ def _gather(ctx: Context, args: Arguments) -> Value:
         return broken(args.span)
     value, kind = operand
     if not isinstance(by, TensorType):
-        return ctx.fail("K0304", f"`gather` takes a tensor of indices, and this is {describe(by)}.", indices.span,
-                        args.span)
+        return ctx.fail(
+            "K0304",
+            f"`gather` takes a tensor of indices, and this is {describe(by)}.",
+            indices.span,
+            args.span,
+        )
     if by.space != kind.space:
         ctx.space_mismatch(indices, by, kind, [(value.span, "the tensor gathered from")])
         return broken(args.span)

@@ -51,7 +51,11 @@ def number(ctx: Context, expr: ast.Literal, wanted: Type | None, span: Span) -> 
     value = expr.exact_value
     suffix = expr.suffix
     kind = builtin_type(suffix) if suffix is not None else wanted
-    if value is None or (suffix is not None and kind is None) or (expr.is_float and isinstance(kind, IntType)):
+    if (
+        value is None
+        or (suffix is not None and kind is None)
+        or (expr.is_float and isinstance(kind, IntType))
+    ):
         ctx.shared.errors += 1
         return broken(span)  # the lexer has reported it
     kind = kind or ctx.unknown(INT_LITERAL if expr.is_int else FLOAT_LITERAL)
@@ -112,7 +116,9 @@ def local_value(symbol: Local, span: Span) -> Value:
 def _borrow(ctx: Context, expr: ast.Borrow) -> Value:
     ctx.expr(expr.operand, expr.span)
     mark = "&mut" if expr.is_mut else "&"
-    return ctx.fail("K0317", f"`{mark}` lends a variable to a call, and exists only as its argument.", expr.span)
+    return ctx.fail(
+        "K0317", f"`{mark}` lends a variable to a call, and exists only as its argument.", expr.span
+    )
 
 
 @rule(ast.Range)
@@ -244,8 +250,12 @@ def field_index(ctx: Context, kind: Type, expr: ast.Field) -> int | None:
     if isinstance(kind, TupleType):
         if expr.index is not None and expr.index < len(kind.items):
             return expr.index
-        ctx.report("K0208", f"{describe(kind)} has {len(kind.items)} elements, numbered from 0, so there is no "
-                   f"`{token.text}`.", token.span)
+        ctx.report(
+            "K0208",
+            f"{describe(kind)} has {len(kind.items)} elements, numbered from 0, so there is no "
+            f"`{token.text}`.",
+            token.span,
+        )
         return None
     if isinstance(kind, StructType):
         names = [name for name, _ in kind.fields]
@@ -275,7 +285,9 @@ def _array(ctx: Context, expr: ast.ArrayLit) -> Value:
         )
     first = next((item for item in items if not has_error(item.type)), items[0])
     because = [(first.span, f"this element is {describe(first.type)}")]
-    good = all([item is first or ctx.expect(item, first.type, because) for item in items])
+    good = True
+    for item in items:
+        good = (item is first or ctx.expect(item, first.type, because)) and good
     kind = make_tensor(ctx, first.type, (len(items),), span) if good else ERROR
 
     def build() -> hir.Expr:

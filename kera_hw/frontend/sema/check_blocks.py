@@ -106,7 +106,9 @@ def _assign(ctx: Context, node: ast.AssignStmt) -> BuildStmt:
         value = ctx.expr(node.value, node.span)
     else:
         token = node.op_token
-        value = binary(ctx, operator, target.read(), node.value, node.span, token.span if token else node.span)
+        value = binary(
+            ctx, operator, target.read(), node.value, node.span, token.span if token else node.span
+        )
         if shallow(value.type) is not ERROR and node.value is not None:
             value = Value(value.type, node.value.span, value.build)
     check_mutable(ctx, target)
@@ -233,7 +235,9 @@ def _stream_state(ctx: Context, node: ast.StateStmt, name: str, span: Span) -> N
         sizes = [size_argument(ctx, arg) for arg in kind.args]
         expected = len(symbol.node.size_params)
         if len(sizes) != expected:
-            ctx.report("K0314", f"`{symbol.name}` takes {expected} sizes, and here are {len(sizes)}.", kind.span)
+            ctx.report(
+                "K0314", f"`{symbol.name}` takes {expected} sizes, and here are {len(sizes)}.", kind.span
+            )
         elif all(size is not None for size in sizes):
             held = ctx.checker.instance(ctx, symbol, tuple(size or 0 for size in sizes), kind.span)
     elif kind is not None:

@@ -41,7 +41,9 @@ def _if(ctx: Context, expr: ast.If) -> Value:
 def _unit_only(ctx: Context, then: Value) -> bool:
     if resolve(then.type) == UNIT:
         return True
-    ctx.report("K0302", f"This `if` gives {describe(then.type)} but has no `else` to give one as well.", then.span)
+    ctx.report(
+        "K0302", f"This `if` gives {describe(then.type)} but has no `else` to give one as well.", then.span
+    )
     return False
 
 
@@ -63,7 +65,10 @@ def _match(ctx: Context, expr: ast.Match) -> Value:
         if first is None or has_error(first.type):
             first = body
         else:
-            good = ctx.expect(body, first.type, [(first.span, f"the first arm is {describe(first.type)}")]) and good
+            good = (
+                ctx.expect(body, first.type, [(first.span, f"the first arm is {describe(first.type)}")])
+                and good
+            )
         arms.append((patterns, body, node))
     if first is None:
         ctx.report("K0307", "A `match` needs at least one arm.", span)

@@ -77,7 +77,9 @@ def _argument(ctx: Context, arg: ast.Arg) -> Argument:
             return Argument(Value(target.type, expr.span, target.read().build), mark, target)
         inner = ctx.expr(expr.operand, expr.span)
         if expr.is_mut:
-            inner = ctx.fail("K0317", "`&mut` lends a variable, or a part of one, and this is a value.", expr.span)
+            inner = ctx.fail(
+                "K0317", "`&mut` lends a variable, or a part of one, and this is a value.", expr.span
+            )
         return Argument(Value(inner.type, expr.span, inner.build), mark)
     value = ctx.expr(arg.value, arg.span)
     if value.borrow and isinstance(expr, ast.PathExpr):
@@ -97,8 +99,13 @@ def _call_item(ctx: Context, call: ast.Call, symbol: ItemSymbol, name_span: Span
     count = len(node.params)
     if len(args) != count:
         noun = "argument" if count == 1 else "arguments"
-        ctx.report("K0306", f"`{symbol.name}` takes {count} {noun}, and here {'is' if len(args) == 1 else 'are'} "
-                   f"{len(args)}.", name_span, labels=_here(ctx, symbol))
+        ctx.report(
+            "K0306",
+            f"`{symbol.name}` takes {count} {noun}, and here {'is' if len(args) == 1 else 'are'} "
+            f"{len(args)}.",
+            name_span,
+            labels=_here(ctx, symbol),
+        )
         return broken(call.span)
     if named is not None:
         return broken(call.span)
@@ -257,8 +264,11 @@ def _check_items(ctx: Context, symbol: ItemSymbol, args: list[Argument], name_sp
                        f"{describe(kind)}.", arg.value.span, labels=_here(ctx, symbol))
             return False
         if length is not None and kind.shape[0] != length:
-            ctx.report("K0311", f"The inputs of `{symbol.name}` have {length} and {kind.shape[0]} items; they "
-                       "need as many.", arg.value.span)
+            ctx.report(
+                "K0311",
+                f"The inputs of `{symbol.name}` have {length} and {kind.shape[0]} items; they need as many.",
+                arg.value.span,
+            )
             return False
         length = kind.shape[0]
     return True

@@ -10,7 +10,7 @@ from kera_hw.frontend.sema.context import Context, Value, broken, is_poison, poi
 from kera_hw.frontend.sema.linear import combine, constant_part, linear_form
 from kera_hw.frontend.sema.literals import scalar_constant
 from kera_hw.frontend.sema.paths import find
-from kera_hw.frontend.sema.scope import Broken, Constant, Held, ItemSymbol, Local
+from kera_hw.frontend.sema.scope import Broken, Constant, Held, ItemSymbol, Linear, Local
 from kera_hw.frontend.sema.unify import ERROR, describe, resolve, shallow
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import Fix, Span
@@ -99,8 +99,8 @@ def integer_operand(ctx: Context, value: Value, what: str) -> hir.Expr | None:
 def _slice(ctx: Context, entry: ast.Range, extent: int) -> tuple[int, Callable[[], hir.Slice | None]] | None:
     """Static length of a slice and how to make it."""
     start, end = entry.start, entry.end
-    low = linear_form(ctx, start) if start is not None else {}
-    high = linear_form(ctx, end) if end is not None else {None: extent}
+    low: Linear = linear_form(ctx, start) if start is not None else {}
+    high: Linear = linear_form(ctx, end) if end is not None else {None: extent}
     if entry.inclusive and end is not None:
         high = combine(high, {None: 1}, 1)
     length = constant_part(combine(high, low, -1))
@@ -153,7 +153,11 @@ class PlaceValue:
     """A place that was walked: its variable, its type, and how to make it (once)."""
 
     def __init__(
-        self, local: Local, kind: Type, span: Span, steps: Sequence[Callable[[], hir.FieldStep | hir.IndexStep | None]],
+        self,
+        local: Local,
+        kind: Type,
+        span: Span,
+        steps: Sequence[Callable[[], hir.FieldStep | hir.IndexStep | None]],
     ) -> None:
         self.local = local
         self.type = kind
@@ -260,8 +264,12 @@ def check_mutable(ctx: Context, target: PlaceValue, verb: str = "assigned") -> b
     local = target.local
     name, declared = local.var.name, local.var.span
     if local.lambda_level < ctx.lambda_level:
-        ctx.report("K0321", f"A lambda captures `{name}` by copy, so it cannot be {verb} inside.", target.span,
-                   labels=[(declared, f"`{name}` is declared here")])
+        ctx.report(
+            "K0321",
+            f"A lambda captures `{name}` by copy, so it cannot be {verb} inside.",
+            target.span,
+            labels=[(declared, f"`{name}` is declared here")],
+        )
         return False
     if local.var.mutable or local.borrow == "&mut":
         return True

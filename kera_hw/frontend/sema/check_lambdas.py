@@ -39,8 +39,12 @@ def walk_lambda(
     params = expr.params
     if len(params) != len(types):
         where = params[0].span.join(params[-1].span) if params else expr.span
-        ctx.report("K0321", f"The lambda of `{name}` has {len(types)} "
-                   f"{'parameter' if len(types) == 1 else 'parameters'}, and this one has {len(params)}.", where)
+        ctx.report(
+            "K0321",
+            f"The lambda of `{name}` has {len(types)} "
+            f"{'parameter' if len(types) == 1 else 'parameters'}, and this one has {len(params)}.",
+            where,
+        )
         return None
     ctx.lambda_level += 1
     effects = len(ctx.effects)

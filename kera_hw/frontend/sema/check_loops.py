@@ -31,7 +31,9 @@ def for_statement(ctx: Context, node: ast.ForStmt) -> Head:
     if node.type is not None:
         kind = resolve_type(ctx, node.type)
         if kind is not ERROR and not isinstance(kind, IntType):
-            ctx.report("K0316", f"A loop variable is an integer, and {describe(kind)} is none.", node.type.span)
+            ctx.report(
+                "K0316", f"A loop variable is an integer, and {describe(kind)} is none.", node.type.span
+            )
             kind = ERROR
     plan = _plan(ctx, node.range)
     if plan is None:
@@ -70,8 +72,11 @@ def _plan(ctx: Context, expr: ast.Expr | None) -> Plan | None:
         inner = _plan(ctx, expr.receiver)
         return _reversed(ctx, expr, inner) if expr.name == "rev" else _stepped(ctx, expr, inner)
     if expr is not None and not isinstance(expr, ast.Error):
-        ctx.report("K0316", "A `for` runs over a range such as `0..8`, `(0..8).rev()` or `(0..8).step_by(2)`.",
-                   expr.span)
+        ctx.report(
+            "K0316",
+            "A `for` runs over a range such as `0..8`, `(0..8).rev()` or `(0..8).step_by(2)`.",
+            expr.span,
+        )
     return None
 
 

@@ -24,7 +24,9 @@ def _method(ctx: Context, expr: ast.MethodCall) -> Value:
         walk_all(ctx, expr.args)
         return broken(expr.span)
     if expr.generics is not None:
-        return ctx.fail("K0314", f"`{token.text}` takes no compile-time arguments.", expr.generics.span, expr.span)
+        return ctx.fail(
+            "K0314", f"`{token.text}` takes no compile-time arguments.", expr.generics.span, expr.span
+        )
     if token.text == "step":
         return _step(ctx, expr, token.span)
     handler = {"bits": _bits, "bit": _bit, "at": _at, "clamped": _at}.get(token.text)
@@ -48,7 +50,9 @@ def _unknown(ctx: Context, expr: ast.MethodCall, name: str, span: Span) -> Value
     return broken(expr.span)
 
 
-def _positional(ctx: Context, expr: ast.MethodCall, count: int, usage: str, span: Span) -> list[ast.Expr] | None:
+def _positional(
+    ctx: Context, expr: ast.MethodCall, count: int, usage: str, span: Span
+) -> list[ast.Expr] | None:
     values = [arg.value for arg in expr.args if arg.name is None and arg.value is not None]
     if len(values) == count and len(expr.args) == count:
         return values
@@ -86,8 +90,12 @@ def _extract(
     if shallow(receiver.type) is ERROR:
         return broken(expr.span)
     if width is None:
-        return ctx.fail("K0324", "The width of this bit slice is not a constant: its positions do not differ by one.",
-                        high.span.join(low.span if low is not None else high.span), expr.span)
+        return ctx.fail(
+            "K0324",
+            "The width of this bit slice is not a constant: its positions do not differ by one.",
+            high.span.join(low.span if low is not None else high.span),
+            expr.span,
+        )
     if width < 0:
         return ctx.fail("K0324", "The first position is the higher one: `x.bits(7, 0)`.", span, expr.span)
     if width > 63:
@@ -103,8 +111,12 @@ def _extract(
         if found is ERROR or is_poison(made) or any(item is None for item in positions):
             return poison(expr.span)
         if not isinstance(found, IntType):
-            ctx.report("K0304", f"Bits are taken from integers, and this is {describe(found)}; `bitcast` gives an "
-                       "integer of its bits.", receiver.span)
+            ctx.report(
+                "K0304",
+                f"Bits are taken from integers, and this is {describe(found)}; `bitcast` gives an "
+                "integer of its bits.",
+                receiver.span,
+            )
             return poison(expr.span)
         last = positions[-1]
         assert last is not None
@@ -205,11 +217,17 @@ def _step(ctx: Context, expr: ast.MethodCall, span: Span) -> Value:
                 return broken(expr.span)
         else:
             walk_all(ctx, expr.args)
-        return ctx.fail("K0326", "`step` advances an instance of a stream: `state f: name;`, then `f.step(x)`.",
-                        span, expr.span)
+        return ctx.fail(
+            "K0326",
+            "`step` advances an instance of a stream: `state f: name;`, then `f.step(x)`.",
+            span,
+            expr.span,
+        )
     args = [ctx.expr(arg.value, arg.span) for arg in expr.args]
     if ctx.lambda_level or ctx.constant:
-        return ctx.fail("K0326", "A stream can be advanced neither in a lambda nor in a constant.", span, expr.span)
+        return ctx.fail(
+            "K0326", "A stream can be advanced neither in a lambda nor in a constant.", span, expr.span
+        )
     instance = symbol.stream
     function: hir.Function = instance.function
     if not instance.signed:
@@ -218,10 +236,17 @@ def _step(ctx: Context, expr: ast.MethodCall, span: Span) -> Value:
     named = any(arg.name is not None for arg in expr.args)
     if named or len(args) != len(function.params):
         count = len(function.params)
-        return ctx.fail("K0306", f"`{name}` takes {count} {'input' if count == 1 else 'inputs'} by position, and here "
-                        f"{'is' if len(args) == 1 else 'are'} {len(args)}.", span, expr.span)
+        return ctx.fail(
+            "K0306",
+            f"`{name}` takes {count} {'input' if count == 1 else 'inputs'} by position, and here "
+            f"{'is' if len(args) == 1 else 'are'} {len(args)}.",
+            span,
+            expr.span,
+        )
     ctx.effects.extend((effect, expr.span) for effect in function.effects)
-    good = all([ctx.expect(value, param.var.type) for value, param in zip(args, function.params)])
+    good = True
+    for value, param in zip(args, function.params):
+        good = ctx.expect(value, param.var.type) and good
     kind = function.result
 
     def build() -> hir.Expr:

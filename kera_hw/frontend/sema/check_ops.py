@@ -256,7 +256,7 @@ def shift(ctx: Context, name: str, value: Value, amount: Value, span: Span, op_s
 
 
 def _amount(ctx: Context, amount: Value, by: Type) -> bool:
-    """Give an undecided amount the type u32: a bare literal at once, other unknowns when nothing else does."""
+    """Give an undecided amount the type u32: a bare literal at once, others when nothing else does."""
     literal = amount.literal
     if literal is not None and literal.is_int:
         if literal.negative and literal.int_value:
@@ -293,7 +293,9 @@ def _unary(ctx: Context, expr: ast.Unary) -> Value:
     value = ctx.expr(expr.operand, expr.span)
     token = expr.op_token
     op_span = token.span if token else expr.span
-    return negate(ctx, value, expr.span, op_span) if expr.op == "-" else _complement(value, ctx, expr, op_span)
+    return (
+        negate(ctx, value, expr.span, op_span) if expr.op == "-" else _complement(value, ctx, expr, op_span)
+    )
 
 
 def negate(ctx: Context, value: Value, span: Span, op_span: Span) -> Value:

@@ -39,8 +39,11 @@ def bind_pattern(
     if isinstance(node, ast.TuplePattern):
         return _bind_tuple(ctx, node, kind)
     if node is not None and not isinstance(node, ast.Error):
-        ctx.report("K0323", "This pattern might not match; only names, `_` and tuples of them can stand here.",
-                   node.span)
+        ctx.report(
+            "K0323",
+            "This pattern might not match; only names, `_` and tuples of them can stand here.",
+            node.span,
+        )
     ctx.shared.errors += 1
     return None
 
@@ -89,6 +92,7 @@ def arm_patterns(ctx: Context, node: ast.Pattern | None, kind: Type) -> list[Bui
     for name, (var, count) in names.found.items():
         if count != len(alternatives):
             ctx.report("K0323", f"`{name}` must be bound in every alternative of the arm.", var.span)
+            made.append(_nothing)
         ctx.declare(Local(var, "variable"))
     return made
 
@@ -120,16 +124,12 @@ def _refutable(ctx: Context, node: ast.Pattern, kind: Type, names: ArmNames) -> 
         return _range_pattern(ctx, node, kind)
     if isinstance(node, ast.TuplePattern):
         parts = tuple_parts(ctx, node, kind)
-        items = [_nested(ctx, item, part, names) for item, part in zip(node.elements, parts)]
-        return lambda: _tuple(node.span, items)
+        items = [_refutable(ctx, item, part, names) for item, part in zip(node.elements, parts)]
+        return lambda: _tuple(node.span, items) if isinstance(shallow(kind), TupleType) else None
     if isinstance(node, ast.OrPattern):
         ctx.report("K0323", "Alternatives stand at the top of an arm, not inside a tuple.", node.span)
     ctx.shared.errors += 1
     return _nothing
-
-
-def _nested(ctx: Context, node: ast.Pattern, kind: Type, names: ArmNames) -> BuildPattern:
-    return _refutable(ctx, node, kind, names)
 
 
 def _tuple(span: Span, items: list[BuildPattern]) -> hir.Pattern | None:
@@ -183,7 +183,9 @@ def _constant_end(ctx: Context, found: Constant | None, kind: Type, span: Span) 
     if found is None:
         return _nothing
     if not isinstance(found.type, (IntType, BoolType)):
-        ctx.report("K0323", f"A pattern matches integers and bools, and this is {describe(found.type)}.", span)
+        ctx.report(
+            "K0323", f"A pattern matches integers and bools, and this is {describe(found.type)}.", span
+        )
         return _nothing
     if not unify(kind, found.type):
         _mismatch(ctx, span, kind, found.type)
@@ -193,7 +195,9 @@ def _constant_end(ctx: Context, found: Constant | None, kind: Type, span: Span) 
 
 
 def _mismatch(ctx: Context, span: Span, kind: Type, found: Type) -> None:
-    ctx.report("K0323", f"This pattern is {describe(found)}, and the value matched is {describe(kind)}.", span)
+    ctx.report(
+        "K0323", f"This pattern is {describe(found)}, and the value matched is {describe(kind)}.", span
+    )
 
 
 def _end(ctx: Context, node: ast.Expr, kind: Type) -> End:

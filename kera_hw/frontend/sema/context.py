@@ -281,13 +281,16 @@ class Context:
             inner.expect(value, wanted)
         inner.solve()
         tree = value.build()
+        # What a constant calls is run now, and is no callee of the body around it.
+        calls = self.shared.calls[first_call:]
+        del self.shared.calls[first_call:]
         if self.shared.errors > before or is_poison(tree):
             return None
         if inner.effects:
             effect, span = inner.effects[0]
             self.report("K0210", f"A constant cannot have the effect `{effect}`.", span)
             return None
-        known = self.checker.constant_value(self, tree, self.shared.calls[first_call:])
+        known = self.checker.constant_value(self, tree, calls)
         return None if known is None else Constant("", tree.type, known, expr.span)
 
     def integer(self, expr: ast.Expr | None, what: str) -> int | None:

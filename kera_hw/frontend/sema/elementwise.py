@@ -41,7 +41,9 @@ def _agree(ctx: Context, frame: TensorType, first: Value, kind: TensorType, valu
     if kind.shape == frame.shape:
         return True
     ctx.report(
-        "K0311", f"The shapes {shape_text(frame.shape)} and {shape_text(kind.shape)} do not agree.", value.span,
+        "K0311",
+        f"The shapes {shape_text(frame.shape)} and {shape_text(kind.shape)} do not agree.",
+        value.span,
         labels=[(first.span, f"this has the shape {shape_text(frame.shape)}")],
     )
     return False
@@ -77,7 +79,9 @@ def report_element(ctx: Context, value: Value, found: Type, wanted: Type, first:
     ctx.expect(stand_in, wanted, [(first.span, f"this is {describe(scalar_part(first.type))}")])
 
 
-def family(ctx: Context, element: Type, what: str, span: Span, allowed: str = "integer fixed floating") -> str | None:
+def family(
+    ctx: Context, element: Type, what: str, span: Span, allowed: str = "integer fixed floating"
+) -> str | None:
     """The operation family of an element type: "integer", "fixed" or "floating".
 
     Reports K0304 for others; ``what`` begins the message ("`+`").

@@ -29,7 +29,9 @@ def _match(written: ast.Type | None, kind: Type, names: frozenset[str], found: d
         _match_tensor(written, kind, names, found)
 
 
-def _match_tensor(written: ast.TensorType, kind: TensorType, names: frozenset[str], found: dict[str, int]) -> None:
+def _match_tensor(
+    written: ast.TensorType, kind: TensorType, names: frozenset[str], found: dict[str, int]
+) -> None:
     dims = written.dims
     if len(dims) > len(kind.shape):
         return
@@ -37,7 +39,7 @@ def _match_tensor(written: ast.TensorType, kind: TensorType, names: frozenset[st
         while isinstance(dim, ast.ParenExpr) and dim.inner is not None:
             dim = dim.inner
         name = dim.name if isinstance(dim, ast.PathExpr) else None
-        if name in names and name is not None:
+        if name is not None and name in names:
             found.setdefault(name, extent)
     rest = kind.shape[len(dims):]
     inner = TensorType(kind.element, rest, kind.space) if rest else shallow(kind.element)

@@ -11,7 +11,8 @@ from kera_hw.types import IntType
 def linear_form(ctx: Context, expr: ast.Expr | None, evaluate: bool = True) -> Linear:
     """Coefficients of the expression's atoms; whatever is not linear is an atom by its spelling.
 
-    Parts that are constant without being linear are evaluated, unless ``evaluate`` is off. Two forms may be compared only where both were taken at one place, or hold stable atoms alone.
+    Parts that are constant without being linear are evaluated, unless ``evaluate`` is off. Two forms may be
+    compared only where both were taken at one place, or hold stable atoms alone.
     """
     if isinstance(expr, ast.ParenExpr):
         return linear_form(ctx, expr.inner, evaluate)

@@ -41,7 +41,9 @@ class Modules:
     def item(self, module: Module, name: str) -> ItemSymbol | None:
         """An item of the module by name, imports followed; None also for a reported import."""
         symbol = module.items.get(name)
-        return symbol if symbol is None or not isinstance(symbol.node, ast.UseItem) else self._imported(symbol)
+        return (
+            symbol if symbol is None or not isinstance(symbol.node, ast.UseItem) else self._imported(symbol)
+        )
 
     def _imported(self, symbol: ItemSymbol) -> ItemSymbol | None:
         if symbol.resolved is None:
@@ -66,7 +68,9 @@ class Modules:
             if len(segments) == 1:
                 self.module(file, segments[0].text, segments[0].span)
             elif path is not None:
-                self._checker.report(file, "K0203", "Modules do not nest: write `use module::name;`.", path.span)
+                self._checker.report(
+                    file, "K0203", "Modules do not nest: write `use module::name;`.", path.span
+                )
             return None
         module = self.module(file, segments[0].text, segments[0].span)
         if module is None:
@@ -81,8 +85,11 @@ class Modules:
         found = self._read[name]
         if found is None:
             self._checker.report(
-                file, "K0203", f"There is no module `{name}`: neither a file {name}.kera beside this one nor a "
-                "module of the standard library.", span,
+                file,
+                "K0203",
+                f"There is no module `{name}`: neither a file {name}.kera beside this one nor a "
+                "module of the standard library.",
+                span,
             )
         return found
 

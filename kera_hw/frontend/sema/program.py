@@ -174,11 +174,12 @@ class Checker:
     def constant_value(
         self, context: Context, tree: hir.Expr, calls: Iterable[tuple[Instance, Span]],
     ) -> Any:
-        """The value of a checked constant expression in interpreter form; None when something was reported."""
+        """The value of a checked constant expression; None when something was reported."""
         count = element_count(tree.type)
         if count > MAX_CONSTANT_ELEMENTS:
             context.report(
-                "K0214", f"A constant of {count} elements is too large; the limit is {MAX_CONSTANT_ELEMENTS}.",
+                "K0214",
+                f"A constant of {count} elements is too large; the limit is {MAX_CONSTANT_ELEMENTS}.",
                 tree.span,
             )
             return None
@@ -209,7 +210,9 @@ class Checker:
             seen.add(instance)
             if instance.status == "checking":
                 context.report(
-                    "K0207", f"This value depends on `{instance.symbol.name}`, in whose body it stands.", span,
+                    "K0207",
+                    f"This value depends on `{instance.symbol.name}`, in whose body it stands.",
+                    span,
                 )
                 return False
             self._check(instance)

@@ -110,7 +110,11 @@ def _unknown_type(ctx: Context, name: str, span: Span) -> Type:
 
 
 def _item_type(ctx: Context, symbol: object, node: ast.NameType, span: Span) -> Type:
-    if isinstance(symbol, Broken) or not isinstance(symbol, ItemSymbol) or isinstance(symbol.node, ast.UseItem):
+    if (
+        isinstance(symbol, Broken)
+        or not isinstance(symbol, ItemSymbol)
+        or isinstance(symbol.node, ast.UseItem)
+    ):
         ctx.shared.errors += 1
         return ERROR
     if not isinstance(symbol.node, (ast.StructItem, ast.TypeAliasItem)):
