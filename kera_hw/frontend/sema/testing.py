@@ -160,7 +160,7 @@ def _failure(
 ) -> Diagnostic:
     if isinstance(stmt, hir.Assert):
         message = f'Test "{test.name}" failed: the asserted condition is false.'
-        return Diagnostic("K0901", message, test.file, stmt.span)
+        return Diagnostic("K0920", message, test.file, stmt.span)
     kind = watch.side_types[0]
     half = len(sides) // 2
     left, right = sides[:half], sides[half:]
@@ -170,7 +170,7 @@ def _failure(
         f"left:  {format_value(kind, nest_leaves(kind, list(left)))}",
         f"right: {format_value(kind, nest_leaves(kind, list(right)))}",
     )
-    return Diagnostic("K0901", message, test.file, stmt.span, notes=notes)
+    return Diagnostic("K0920", message, test.file, stmt.span, notes=notes)
 
 
 def _first_difference(kind: Type, left: list[Array], right: list[Array]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ TABLE: Table = (
      "The program has no export of that name; only `pub` items are exported."),
     ("K0903", "no such target",
      "The target is not one that this version knows; `kera doctor` lists them."),
-    ("K0901", "test failed",
+    ("K0920", "test failed",
      "An assertion of an in-file test does not hold. The message shows both values and the first element at "
      "which they differ; equality is bit for bit."),
     ("K0904", "input does not fit",
