@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,19 +20,22 @@ from kera_hw.types import Type
 CACHED_REGIONS = 4096
 
 
-class Step:
+class Step(NamedTuple):
     """One node made ready: its rule, where operands are and results go, and what dies after it."""
 
-    __slots__ = ("arg_types", "attrs", "dying", "evaluate", "first_out", "operands", "types")
+    evaluate: EvaluateRule
+    operands: tuple[int, ...]
+    arg_types: tuple[Type, ...]
+    types: tuple[Type, ...]
+    attrs: Attrs
+    first_out: int
+    dying: tuple[int, ...]
 
-    def __init__(self, node: Node, operands: tuple[int, ...], first_out: int, dying: tuple[int, ...]) -> None:
-        self.evaluate: EvaluateRule = OPS[node.opcode].evaluate
-        self.operands = operands
-        self.arg_types: tuple[Type, ...] = tuple(ref.type for ref in node.inputs)
-        self.types = node.types
-        self.attrs: Attrs = dict(node.attrs)
-        self.first_out = first_out
-        self.dying = dying
+
+def _step(node: Node, operands: tuple[int, ...], first_out: int, dying: tuple[int, ...]) -> Step:
+    arg_types = tuple(ref.type for ref in node.inputs)
+    evaluate = OPS[node.opcode].evaluate
+    return Step(evaluate, operands, arg_types, node.types, dict(node.attrs), first_out, dying)
 
 
 class Program:
@@ -66,7 +70,7 @@ class Program:
                 assert isinstance(index, int)
                 self.params.append((places[node], index))
                 continue
-            step = Step(node, operands, places[node], tuple(dying.get(node, ())))
+            step = _step(node, operands, places[node], tuple(dying.get(node, ())))
             (self._sources if node.opcode == "core.constant" else self.steps).append(step)
         self._constants: list[tuple[int, Array]] = []
         self._constants_batch = -1
@@ -118,16 +122,16 @@ class Context:
             values[slot] = value
         many = self.batch > 1
         for step in program.steps:
-            operands = tuple([values[slot] for slot in step.operands])
+            evaluate, places, arg_types, types, attrs, place, dying = step
+            operands = tuple([values[slot] for slot in places])
             if many and _same_in_all_lanes(operands):
                 outs = self._once(step, operands)
             else:
-                outs = step.evaluate(EvalCall(self, operands, step.arg_types, step.types, step.attrs))
-            slot = step.first_out
+                outs = evaluate(EvalCall(self, operands, arg_types, types, attrs))
             for out in outs:
-                values[slot] = out
-                slot += 1
-            for slot in step.dying:
+                values[place] = out
+                place += 1
+            for slot in dying:
                 values[slot] = _NOTHING
         return [values[slot] for slot in program.results]
 

@@ -6,31 +6,30 @@ from functools import lru_cache
 
 import numpy as np
 
-from kera_hw.graph.node import Export, Region
+from kera_hw.graph.node import Export, Region, regions_of
 from kera_hw.interp.evaluator import Context, compile_region, unsupported_ops
 from kera_hw.interp.values import Value, flatten_value, item_count, reject, unflatten_value
 from kera_hw.numerics.arrays import Array
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import EvalCall
-from kera_hw.support import Diagnostic, KeraError
+from kera_hw.support import Diagnostic, KeraError, toposort
 from kera_hw.types import Type, leaf_types, numpy_dtype, shape_of
 
+MAX_DEPTH = 200  # a level of nesting costs the evaluator a few levels of Python's stack
 
-def run_export(
-    export: Export, inputs: Mapping[str, Value], batch: bool = False, items: int | None = None
-) -> Value:
+
+def run_export(export: Export, inputs: Mapping[str, Value], batch: int | bool = False) -> Value:
     """The export's result on values by parameter name, by the conventions of ``interp.values``.
 
     Without ``batch``: one item (a stream's from reset). With it every input has a leading axis: the items of
-    a ``fn``, independent of each other, or the sequence a ``stream`` takes from reset; ``items`` says how
-    many where there is no parameter to show it. Raises KeraError: K0701, K0911 to K0915.
+    a ``fn``, independent of each other, or the sequence a ``stream`` takes from reset. A number says how
+    many items there must be, True reads it off the inputs. Raises KeraError: K0701, K0702, K0911 to K0915.
     """
     check_supported(export)
-    count = _count(export, inputs, items) if batch else None
-    args = _arguments(export, inputs, count)
-    lanes = 1 if count is None else count
-    leaves = run_leaves(export, args, lanes)
-    return unflatten_value(export.result, leaves, batch)
+    if batch is False:
+        return unflatten_value(export.result, run_leaves(export, _arguments(export, inputs, None), 1), False)
+    items = _count(export, inputs) if batch is True else batch
+    return unflatten_value(export.result, run_leaves(export, _arguments(export, inputs, items), items))
 
 
 def run_leaves(export: Export, args: list[Array], items: int) -> list[Array]:
@@ -44,7 +43,9 @@ def run_leaves(export: Export, args: list[Array], items: int) -> list[Array]:
 
 
 def check_supported(export: Export) -> None:
-    """Raise K0701 for every operation that has no reference evaluation on its type."""
+    """Raise K0701 for every operation without reference evaluation on its type, K0702 for deep nesting."""
+    if _depth(export.region) > MAX_DEPTH:
+        reject("K0702", f"`{export.name}` nests calls, loops and branches deeper than {MAX_DEPTH} levels.")
     refused = _unsupported(export.region)
     if refused:
         raise KeraError(
@@ -61,12 +62,26 @@ def _unsupported(region: Region) -> tuple[tuple[str, Type], ...]:
     return tuple(unsupported_ops(region))
 
 
-def _count(export: Export, inputs: Mapping[str, Value], items: int | None) -> int:
-    """How many items the inputs hold; each is checked against it when it is flattened."""
+@lru_cache(maxsize=256)
+def _depth(region: Region) -> int:
+    """How deep regions nest within each other."""
+
+    def nested(item: Region) -> list[Region]:
+        return [inner for node in item.nodes() for inner in regions_of(node)]
+
+    depths: dict[Region, int] = {}
+    for item in toposort([region], nested):
+        depths[item] = 1 + max((depths[inner] for inner in nested(item)), default=0)
+    return depths[region]
+
+
+def _count(export: Export, inputs: Mapping[str, Value]) -> int:
+    """How many items the inputs hold, each as many."""
+    items: int | None = None
     for name, kind in export.params:
         found = item_count(kind, inputs[name]) if name in inputs else None
         if found is not None and items is not None and found != items:
-            reject("K0915", f"`{name}` holds {found} items, but {items} are to be run.")
+            reject("K0915", f"`{name}` holds {found} items, but another input {items}.")
         items = found if items is None else items
     if items is None:
         reject("K0915", f"The inputs of `{export.name}` do not show how many items to run.")

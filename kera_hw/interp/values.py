@@ -167,8 +167,8 @@ def _first_count(parts: list[tuple[Type, Value]]) -> int | None:
     return None
 
 
-def unflatten_value(kind: Type, leaves: list[Array], batch: bool = False) -> Value:
-    """The value of batch-first leaves: the first item, or with ``batch`` all of them as arrays."""
+def unflatten_value(kind: Type, leaves: list[Array], batch: bool = True) -> Value:
+    """The value of batch-first leaves: with ``batch`` arrays of all items, without it the first item."""
     value, rest = _unflatten(kind, leaves if batch else [leaf[0] for leaf in leaves])
     assert not rest, "more leaves than the type has"
     return value

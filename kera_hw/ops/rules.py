@@ -172,11 +172,15 @@ def tensor_or_scalar(element: Type, shape: Sequence[int], space: str) -> Type:
     return TensorType(element, tuple(shape), space) if shape else element
 
 
-def spread(args: Sequence[Array]) -> list[Array]:
+def spread(args: Sequence[Array]) -> Sequence[Array]:
     """Operands made to broadcast: a scalar batch gets one axis for each of the tensors'."""
+    rank = args[0].ndim
+    for arg in args:
+        if arg.ndim != rank:
+            break
+    else:
+        return args
     rank = max(arg.ndim for arg in args)
-    if rank == 1:
-        return list(args)
     return [
         arg.reshape(arg.shape[0], *(1,) * (rank - 1)) if arg.ndim == 1 else arg for arg in args
     ]

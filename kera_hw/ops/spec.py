@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -78,9 +78,11 @@ EvaluateRule = Callable[["EvalCall"], Sequence[Array]]
 UnsupportedRule = Callable[[tuple[Type, ...], tuple[Type, ...]], Type | None]
 
 
-@dataclass(frozen=True, slots=True)
-class EvalCall:
-    """One evaluation: operand values with their types, the result types and the attributes."""
+class EvalCall(NamedTuple):
+    """One evaluation: operand values with their types, the result types and the attributes.
+
+    A named tuple because one is made for every operation evaluated.
+    """
 
     context: EvalContext
     args: tuple[Array, ...]

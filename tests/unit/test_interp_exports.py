@@ -66,7 +66,7 @@ def test_one_item_comes_back_as_it_went_in(kind: Type, value: Any) -> None:
     leaves = flatten_value(kind, got)
     for leaf, wanted in zip(leaves, flatten_value(kind, value), strict=True):
         assert leaf.dtype == wanted.dtype and np.array_equal(leaf, wanted)
-    _assert_equal(unflatten_value(kind, leaves), got)
+    _assert_equal(unflatten_value(kind, leaves, batch=False), got)
 
 
 def test_scalars_come_back_in_their_dtype() -> None:
@@ -140,13 +140,15 @@ def _adder() -> Export:
     [
         ({"a": 1}, False, "K0911", "`plus` takes `b` of type u32, which is missing."),
         ({"a": 1, "b": 2, "c": 3}, False, "K0911", "has no parameter `c`; it has `a`, `b`."),
-        ({"a": [1, 2], "b": [1, 2, 3]}, True, "K0915", "`b` holds 3 items, but 2 are to be run."),
+        ({"a": [1, 2], "b": [1, 2, 3]}, True, "K0915", "`b` holds 3 items, but another input 2."),
         ({"a": 1, "b": 2}, True, "K0915", "do not show how many items to run."),
+        ({"a": [1, 2], "b": [3, 4]}, 3, "K0912", "takes an array of shape (3,), but got (2,)."),
+        ({"a": 1, "b": 2}, 1, "K0912", "takes an array of shape (1,), but got ()."),
         ({"a": [1, 2], "b": 2}, True, "K0912", "`b` of type u32 takes an array of shape (2,), but got ()."),
     ],
 )
 def test_missing_unknown_and_uneven_inputs(
-    inputs: dict[str, Any], batch: bool, code: str, message: str
+    inputs: dict[str, Any], batch: int | bool, code: str, message: str
 ) -> None:
     with pytest.raises(KeraError) as caught:
         run_export(_adder(), inputs, batch)
@@ -158,7 +160,19 @@ def test_a_function_without_parameters_is_told_how_many_items() -> None:
     store = Store()
     export = Export("seven", "fn", (), U32, store.region((), (store.constant(U32, 7),)))
     assert run_export(export, {}) == 7
-    assert run_export(export, {}, batch=True, items=3).tolist() == [7, 7, 7]
+    assert run_export(export, {}, batch=3).tolist() == [7, 7, 7]
+
+
+def test_nesting_beyond_the_evaluators_reach_is_told() -> None:
+    store = Store()
+    x = store.param(0, U32)
+    region = store.region((U32,), (x,))
+    for depth in range(2, 1000):
+        region = store.region((U32,), (store.op("control.call", x, region=region),))
+        if depth == 200:
+            assert run_export(Export("deep", "fn", (("x", U32),), U32, region), {"x": 5}) == 5
+    with pytest.raises(KeraError, match="deeper than 200 levels"):
+        run_export(Export("deep", "fn", (("x", U32),), U32, region), {"x": 5})
 
 
 def test_float_arithmetic_is_refused_before_anything_runs() -> None:
