@@ -26,15 +26,19 @@ class DelayModel:
         """The same model for a design of that many LUTs."""
         return replace(self, size_luts=size_luts)
 
-    def logic_ps(self, cell: Cell) -> int:
-        """Time through the cell alone; 0 for leaves. For ``Mul`` with registers: the setup of its inputs."""
+    def logic_ps(self, cell: Cell, position: int = 0) -> int:
+        """Time through the cell alone until all its bits have settled; 0 for leaves.
+
+        ``position``: the operand bit where a carry chain is entered. For ``Mul`` with registers the time is
+        the setup of its inputs.
+        """
         timing = self.device.timing
         if isinstance(cell, Lut):
             signals = sum(any(s.cell is not None for s in bits) for bits in cell.inputs)
             return round(timing.lut_ps + timing.mux_level_ps * max(0, signals - self.device.lut_inputs))
         if isinstance(cell, Add):
             carry_in = any(segment.cell is not None for segment in cell.carry_in)
-            return round(self.carry_ps(cell.width) + (timing.carry_in_ps if carry_in else 0))
+            return round(self.carry_ps(cell.width - position) + (timing.carry_in_ps if carry_in else 0))
         if isinstance(cell, Mux):
             return round(timing.lut_ps + timing.mux_level_ps * (_levels(len(cell.choices)) - 1))
         if isinstance(cell, Rom):
@@ -45,6 +49,18 @@ class DelayModel:
                 return round(max(0.0, timing.dsp_setup_ps - timing.setup_ps))
             return round(timing.dsp_ps + timing.dsp_tile_ps * _levels(self.dsp_tiles_a_side(cell)))
         return 0
+
+    def early_ps(self, cell: Cell, bit: int) -> int:
+        """How much earlier than the whole cell its output bit ``bit`` settles: carries run upwards."""
+        return round(self.device.timing.carry_bit_ps * (cell.width - 1 - bit)) if isinstance(cell, Add) else 0
+
+    def through_ps(self, driver: Cell, low: int, sink: Cell, position: int, width: int) -> int:
+        """What ``sink`` adds to ``driver`` settling when ``width`` bits from ``low`` enter at ``position``.
+
+        May be negative: the low bits of a wide sum are there long before its highest.
+        """
+        ends = (0, width - 1)  # linear in between
+        return max(self.logic_ps(sink, position + k) - self.early_ps(driver, low + k) for k in ends)
 
     def carry_ps(self, width_bits: int) -> float:
         """Time through a carry chain of that many bits."""

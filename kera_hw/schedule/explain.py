@@ -143,8 +143,8 @@ def fill_path(problem: Problem, cells: Sequence[int]) -> list[int]:
     if not cells:
         return []
     drivers: dict[int, list[tuple[int, int]]] = {}
-    for source, target, route in problem.edges.rows():
-        drivers.setdefault(target, []).append((source, route))
+    for source, target, chained_ps, _ in problem.edges.rows():
+        drivers.setdefault(target, []).append((source, chained_ps))
     path = [cells[0]]
     for goal in cells[1:]:
         path += _way(problem, drivers, path[-1], goal)
@@ -156,10 +156,9 @@ def _way(problem: Problem, drivers: Mapping[int, list[tuple[int, int]]], start: 
     time: dict[int, int] = {start: 0}
     before: dict[int, int] = {}
     for cell in range(start + 1, goal + 1):
-        known = [(time[u] + route, u) for u, route in drivers.get(cell, []) if u in time]
+        known = [(time[u] + added, u) for u, added in drivers.get(cell, []) if u in time]
         if known:
-            longest, before[cell] = max(known)
-            time[cell] = longest + int(problem.logic_ps[cell])
+            time[cell], before[cell] = max(known)
     path = [goal]
     while path[-1] in before and before[path[-1]] != start:
         path.append(before[path[-1]])

@@ -30,15 +30,21 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """Wires between cells: driver, reader, wire delay (ps). Sorted by reader, then driver; each pair once."""
+    """Wires between cells, sorted by reader, then driver; each pair once.
+
+    ``chained_ps`` is what wire and reader add to the time at which the driver has settled, in one stage;
+    ``registered_ps`` what they add to the clock-to-output time of a register with the driver's value.
+    """
 
     source: IntArray
     target: IntArray
-    route_ps: IntArray
+    chained_ps: IntArray
+    registered_ps: IntArray
 
-    def rows(self) -> list[tuple[int, int, int]]:
-        """(driver, reader, wire delay) in order."""
-        return list(zip(self.source.tolist(), self.target.tolist(), self.route_ps.tolist()))
+    def rows(self) -> list[tuple[int, int, int, int]]:
+        """(driver, reader, chained, registered) in order."""
+        columns = (self.source, self.target, self.chained_ps, self.registered_ps)
+        return list(zip(*(column.tolist() for column in columns)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,71 +76,93 @@ class Problem:
 
 def build_problem(netlist: Netlist, model: DelayModel) -> Problem:
     """Collect runs, wires and delays of a netlist."""
-    readers, fanout = _readers(netlist)
-    runs = _runs(readers)
-    edges = _edges(netlist, model, fanout)
+    readings = _readings(netlist)
+    runs = _runs(readings)
+    edges = _edges(netlist, model, readings)
     cells = netlist.cells
     logic = np.array([model.logic_ps(cell) for cell in cells], dtype=np.int64)
     clk_to_q = np.array([model.clk_to_q_ps(cell) for cell in cells], dtype=np.int64)
     latency = np.array([c.latency_cycles if isinstance(c, Mul) else 0 for c in cells], dtype=np.int64)
     base = clk_to_q.copy()
-    start = np.zeros(len(cells), dtype=np.int64)
-    np.maximum.at(start, edges.target, clk_to_q[edges.source] + edges.route_ps)
-    has_input = np.zeros(len(cells), dtype=bool)
-    has_input[edges.target] = True
-    base[has_input] = start[has_input] + logic[has_input]
     half = latency == 1  # registers before the product only: it must settle within the next stage
-    base[half] = np.maximum(base[half], clk_to_q[half])
+    base[~half] = 0
+    np.maximum.at(base, edges.target, clk_to_q[edges.source] + edges.registered_ps)
+    base = np.where(base == 0, clk_to_q, base)
     return Problem(netlist, model, runs, edges, logic, clk_to_q, latency, base)
 
 
-Reading = tuple[int, int, int, int]  # low, width, reader node, loads per bit
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """``node`` reads ``width`` bits from ``low`` into its operand at ``position``, ``each`` loads a bit."""
+
+    low: int
+    width: int
+    node: int
+    position: int
+    each: int
 
 
-def _readers(netlist: Netlist) -> tuple[list[list[Reading]], list[dict[int, int]]]:
-    """Who reads which bits of every cell; and, per cell, the loads of its bits for each of its drivers."""
-    found: list[list[Reading]] = [[] for _ in netlist.cells]
+def _readings(netlist: Netlist) -> list[list[_Reading]]:
+    """Who reads which bits of every cell."""
+    found: list[list[_Reading]] = [[] for _ in netlist.cells]
 
-    def note(bits: Bits, node: int, count: int) -> None:
+    def note(bits: Bits, node: int, each: int) -> None:
+        position = 0
         for segment in bits:
             if segment.cell is not None:
-                found[segment.cell].append((segment.low, segment.width, node, count))
+                found[segment.cell].append(_Reading(segment.low, segment.width, node, position, each))
+            position += segment.width
 
     for index, cell in enumerate(netlist.cells):
-        for bits, count in loads(cell):
-            note(bits, index, count)
+        for bits, each in loads(cell):
+            note(bits, index, each)
     end = len(netlist.cells) + len(netlist.states)
     for index, state in enumerate(netlist.states):
         note(state.next, len(netlist.cells) + index, 1)
     for output in netlist.outputs:
         note(output.bits, end, 1)
-    return found, [_fanout(cell.width, readings) for cell, readings in zip(netlist.cells, found)]
+    return found
 
 
-def _fanout(width: int, readings: list[Reading]) -> dict[int, int]:
-    """For each reader the largest number of loads on one of the bits it reads."""
-    if not readings:
-        return {}
-    if len(readings) == 1:
-        return {readings[0][2]: readings[0][3]}
+def _edges(netlist: Netlist, model: DelayModel, found: list[list[_Reading]]) -> Edges:
+    count = len(netlist.cells)
+    rows: list[tuple[int, int, int, int]] = []
+    for source, readings in enumerate(found):
+        driver = netlist.cells[source]
+        loading = _loading(driver.width, readings)
+        wires: dict[int, tuple[int, int, int]] = {}  # reader: loads, chained, registered
+        for r in readings:
+            if r.node >= count:
+                continue
+            sink = netlist.cells[r.node]
+            fanout = int(loading[r.low : r.low + r.width].max())
+            chained = model.through_ps(driver, r.low, sink, r.position, r.width)
+            registered = model.logic_ps(sink, r.position)
+            known = wires.get(r.node, (0, chained, 0))
+            wires[r.node] = (max(known[0], fanout), max(known[1], chained), max(known[2], registered))
+        for target, (fanout, chained, registered) in wires.items():
+            route = model.route_ps(netlist.cells[target], fanout)
+            rows.append((target, source, route + chained, route + registered))
+    table = np.array(sorted(rows), dtype=np.int64).reshape(-1, 4)
+    return Edges(table[:, 1].copy(), table[:, 0].copy(), table[:, 2].copy(), table[:, 3].copy())
+
+
+def _loading(width: int, readings: list[_Reading]) -> IntArray:
+    """The loads of every bit."""
     steps = np.zeros(width + 1, dtype=np.int64)
-    for low, count, _, each in readings:
-        steps[low] += each
-        steps[low + count] -= each
-    total = np.cumsum(steps)
-    out: dict[int, int] = {}
-    for low, count, node, _ in readings:
-        out[node] = max(out.get(node, 0), int(total[low : low + count].max()))
-    return out
+    for r in readings:
+        steps[r.low] += r.each
+        steps[r.low + r.width] -= r.each
+    return np.cumsum(steps)
 
 
-def _runs(readers: list[list[Reading]]) -> tuple[Run, ...]:
+def _runs(found: list[list[_Reading]]) -> tuple[Run, ...]:
     """Maximal runs of bits with equal sets of readers."""
     runs: list[Run] = []
-    for cell, readings in enumerate(readers):
-        cuts = sorted({p for low, width, _, _ in readings for p in (low, low + width)})
+    for cell, readings in enumerate(found):
+        cuts = sorted({p for r in readings for p in (r.low, r.low + r.width)})
         for low, high in itertools.pairwise(cuts):
-            nodes = tuple(sorted({node for at, width, node, _ in readings if at <= low < at + width}))
+            nodes = tuple(sorted({r.node for r in readings if r.low <= low < r.low + r.width}))
             if not nodes:
                 continue
             last = runs[-1] if runs else None
@@ -143,18 +171,6 @@ def _runs(readers: list[list[Reading]]) -> tuple[Run, ...]:
             else:
                 runs.append(Run(cell, low, high - low, nodes))
     return tuple(runs)
-
-
-def _edges(netlist: Netlist, model: DelayModel, fanout: list[dict[int, int]]) -> Edges:
-    count = len(netlist.cells)
-    triples = [
-        (target, source, model.route_ps(netlist.cells[target], load))
-        for source, per_reader in enumerate(fanout)
-        for target, load in per_reader.items()
-        if target < count
-    ]
-    table = np.array(sorted(triples), dtype=np.int64).reshape(-1, 3)
-    return Edges(table[:, 1].copy(), table[:, 0].copy(), table[:, 2].copy())
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +193,7 @@ def timing_pairs(problem: Problem, limit_ps: int) -> tuple[IntArray, IntArray]:
     edges = problem.edges
     through = problem.latency[edges.source] == 0  # a registered product starts afresh
     source, target = edges.source[through], edges.target[through]
-    added = edges.route_ps[through] + problem.logic_ps[target]
+    added = edges.chained_ps[through]
     order = np.argsort(source, kind="stable")
     count = np.bincount(source, minlength=problem.cell_count)
     forward = _Forward(np.cumsum(count) - count, count, target[order], added[order])

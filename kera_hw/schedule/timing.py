@@ -25,21 +25,19 @@ class Arrivals:
 
 def stage_arrivals(problem: Problem, stage: Sequence[int]) -> Arrivals:
     """Longest-path arrivals when each cell works in ``stage[cell]``."""
-    edges = problem.edges
     latency: list[int] = problem.latency.tolist()
     clk_to_q: list[int] = problem.clk_to_q_ps.tolist()
-    logic: list[int] = problem.logic_ps.tolist()
-    start = list(clk_to_q)
-    driver: list[int | None] = [None] * problem.cell_count
-    settled, before = list(clk_to_q), list(driver)
+    settled = list(clk_to_q)
+    before: list[int | None] = [None] * problem.cell_count
+    driven = [False] * problem.cell_count
     # Wires are sorted by reader, and ids are topological: each driver's time is final when it is used.
-    for source, target, route in edges.rows():
+    for source, target, chained_ps, registered_ps in problem.edges.rows():
         chained = latency[source] == 0 and stage[source] == stage[target]
-        arrival = (settled[source] if chained else clk_to_q[source]) + route
-        if driver[target] is None or arrival > start[target]:
-            start[target], driver[target] = arrival, source
-            settled[target] = arrival + logic[target]
+        arrival = settled[source] + chained_ps if chained else clk_to_q[source] + registered_ps
+        if not driven[target] or arrival > settled[target]:
+            settled[target] = arrival
             before[target] = source if chained else None
+            driven[target] = True
     output = [clk_to_q[k] if own else settled[k] for k, own in enumerate(latency)]
     return Arrivals(settled, output, before)
 

@@ -145,20 +145,22 @@ def _arrivals(netlist: Netlist, plan: Plan, model: DelayModel) -> list[int]:
     fanouts = _fanouts(netlist)
     settled: list[int] = []
     for index, cell in enumerate(netlist.cells):
-        latest: dict[int, int] = {}  # driver -> wire delay, the slowest of the bits read
-        for segment in (s for bits in cell.operands() for s in bits if s.cell is not None):
-            assert segment.cell is not None
-            fanout = max(fanouts[segment.cell][segment.low : segment.low + segment.width])
-            latest[segment.cell] = max(latest.get(segment.cell, 0), model.route_ps(cell, fanout))
-        times = [
-            route + (
-                settled[driver]
-                if plan.stage[driver] == plan.stage[index] and not _ranks_inside(netlist, driver)
-                else model.clk_to_q_ps(netlist.cells[driver])
-            )
-            for driver, route in latest.items()
-        ]
-        settled.append(max(times) + model.logic_ps(cell) if times else model.clk_to_q_ps(cell))
+        wires: dict[int, tuple[int, int]] = {}  # driver: most loads of a bit read, longest time before the wire
+        for bits in cell.operands():
+            position = 0
+            for s in bits:
+                if s.cell is not None:
+                    driver = netlist.cells[s.cell]
+                    if plan.stage[s.cell] == plan.stage[index] and not _ranks_inside(netlist, s.cell):
+                        time = settled[s.cell] + model.through_ps(driver, s.low, cell, position, s.width)
+                    else:
+                        time = model.clk_to_q_ps(driver) + model.logic_ps(cell, position)
+                    known = wires.get(s.cell, (0, time))
+                    loads_here = max(fanouts[s.cell][s.low : s.low + s.width])
+                    wires[s.cell] = (max(known[0], loads_here), max(known[1], time))
+                position += s.width
+        times = [time + model.route_ps(cell, fanout) for fanout, time in wires.values()]
+        settled.append(max(times, default=model.clk_to_q_ps(cell)))
     return settled
 
 
