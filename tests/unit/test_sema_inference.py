@@ -94,7 +94,9 @@ def test_f32_bits(literal: str, bits: int) -> None:
     assert struct.unpack("<I", np.float32(found).tobytes())[0] == bits  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("literal", ["0.1", "1e-320", "1.7976931348623157e308", "123456789.123456789", "4.9e-324"])
+@pytest.mark.parametrize(
+    "literal", ["0.1", "1e-320", "1.7976931348623157e308", "123456789.123456789", "4.9e-324"]
+)
 def test_f64_is_what_python_reads(literal: str) -> None:
     assert float(_value("f64", literal)) == float(literal)  # type: ignore[arg-type]
 
@@ -154,11 +156,24 @@ def test_loop_plans(head: str, start: int, step: int, count: int) -> None:
     assert (loop.start, loop.step, loop.count) == (start, step, count)
 
 
-@pytest.mark.parametrize(("entry", "length"), [
-    ("0..4", 4), ("2..", 6), ("..3", 3), ("..", 8), ("i..i + 2", 2), ("i + 1..i + 4", 3), ("2 * i..2 * i + 2", 2),
-    ("i * 2 - i..i + 1", 1), ("i..=i + 1", 2), ("j..j + 3", 3), ("(i as u8)..(i as u8) + 2", 2),
-    ("N / 2..N / 2 + N", 4), ("k..i + 4", 4),
-])
+@pytest.mark.parametrize(
+    ("entry", "length"),
+    [
+        ("0..4", 4),
+        ("2..", 6),
+        ("..3", 3),
+        ("..", 8),
+        ("i..i + 2", 2),
+        ("i + 1..i + 4", 3),
+        ("2 * i..2 * i + 2", 2),
+        ("i * 2 - i..i + 1", 1),
+        ("i..=i + 1", 2),
+        ("j..j + 3", 3),
+        ("(i as u8)..(i as u8) + 2", 2),
+        ("N / 2..N / 2 + N", 4),
+        ("k..i + 4", 4),
+    ],
+)
 def test_slice_lengths(entry: str, length: int) -> None:
     program = accept(
         "const N: u32 = 4; fn f(a: [u8; 8], j: u32) "
@@ -195,7 +210,8 @@ def test_streams_hold_state_and_streams() -> None:
         "stream delay(x: u8) -> u8 { state z: u8 = 7; let y = z; z = x; y }"
         "pub stream two(x: u8) -> u8 { state a: delay; state b: delay; b.step(a.step(x)) }"
         "fn f(x: [u8; 4]) -> [u8; 4] { two(x) }"
-        "stream pairs(x: (u8, bool)) -> [u8; 2] { [x.0, 1] } fn g(x: [(u8, bool); 3]) -> [u8; 3, 2] { pairs(x) }"
+        "stream pairs(x: (u8, bool)) -> [u8; 2] { [x.0, 1] }"
+        " fn g(x: [(u8, bool); 3]) -> [u8; 3, 2] { pairs(x) }"
     )
     verify_program(program)
     two = function(program, "two")
@@ -224,7 +240,10 @@ def test_match_on_constants_and_tuples() -> None:
     assert isinstance(made, hir.Match)
     first = made.arms[0].patterns[0]
     assert isinstance(first, hir.TuplePattern)
-    assert [(item.low, item.high) for item in first.items if isinstance(item, hir.IntRange)] == [(3, 3), (1, 1)]
+    assert [(item.low, item.high) for item in first.items if isinstance(item, hir.IntRange)] == [
+        (3, 3),
+        (1, 1),
+    ]
 
 
 def test_bits_at_a_moving_position() -> None:
@@ -249,3 +268,20 @@ def test_errors_of_a_file_come_together() -> None:
 
     found = reject("fn f() -> u8 { let a = b; let c: u8 = true; a + d }\nfn g(x: u8) -> u16 { x }")
     assert found == [("K0201", "b"), ("K0302", "true"), ("K0201", "d"), ("K0302", "x")]
+
+
+def test_an_index_that_acts_is_evaluated_once() -> None:
+    program = accept(
+        "stream next(x: u2) -> u2 { state n: u2 = 0; n += x; n }"
+        "stream f(x: u8) -> u8 { state i: next; state a: [u8; 4] = [0; 4]; a[i.step(1)] += x; a[0] }"
+    )
+    verify_program(program)
+    body = function(program, "f").body
+    assert body is not None
+    statement = body.stmts[0]
+    assert isinstance(statement, hir.ExprStmt) and isinstance(statement.value, hir.Block)
+    assert [type(item) for item in statement.value.stmts] == [hir.Let, hir.Assign]
+
+
+def test_a_module_is_imported_whole() -> None:
+    assert accept("use dsp; fn f() -> u8 { dsp::g() }", {"dsp": "fn g() -> u8 { 1 }"}).functions

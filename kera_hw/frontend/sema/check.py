@@ -80,7 +80,8 @@ def _check_items(checker: Checker, root: Module) -> bool:
     for symbol in root.items.values():
         node = symbol.node
         if isinstance(node, ast.UseItem):
-            good = (checker.item(root, symbol.name) is not symbol) and good
+            found = checker.item(root, symbol.name)
+            good = good and found is not None and not found.failed_import
         elif isinstance(node, ast.ConstItem):
             good = (checker.constant(symbol) is not None) and good
         elif isinstance(node, (ast.StructItem, ast.TypeAliasItem)):

@@ -204,7 +204,7 @@ def _struct_type(ctx: Context, path: ast.Path | None) -> Type | None:
     if path is None or symbol is None or isinstance(symbol, Broken):
         ctx.shared.errors += 1
         return None
-    if isinstance(symbol, ItemSymbol) and isinstance(symbol.node, ast.UseItem):
+    if isinstance(symbol, ItemSymbol) and symbol.failed_import:
         ctx.shared.errors += 1
         return None
     if isinstance(symbol, ItemSymbol) and isinstance(symbol.node, (ast.StructItem, ast.TypeAliasItem)):

@@ -115,8 +115,14 @@ def _assign(ctx: Context, node: ast.AssignStmt) -> BuildStmt:
     ctx.expect(value, target.type, [(target.span, f"this is {describe(target.type)}")])
 
     def build() -> hir.Stmt | None:
+        before = target.build_twice() if operator is not None else ()
         where, made = target.build(), value.build()
-        return None if where is None or is_poison(made) else hir.Assign(node.span, where, made)
+        if where is None or before is None or is_poison(made):
+            return None
+        assign = hir.Assign(node.span, where, made)
+        if not before:
+            return assign
+        return hir.ExprStmt(node.span, hir.Block(UNIT, node.span, (*before, assign), None))
 
     return build
 

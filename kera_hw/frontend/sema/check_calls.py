@@ -11,7 +11,7 @@ from kera_hw.frontend.sema.check_index import PlaceValue, check_mutable, is_plac
 from kera_hw.frontend.sema.context import Context, Value, broken, is_poison, poison, rule
 from kera_hw.frontend.sema.infer_sizes import infer_sizes
 from kera_hw.frontend.sema.paths import find
-from kera_hw.frontend.sema.scope import Broken, ItemSymbol, Symbol
+from kera_hw.frontend.sema.scope import Broken, ItemSymbol
 from kera_hw.frontend.sema.types import make_tensor, size_argument
 from kera_hw.frontend.sema.unify import ERROR, describe, has_error, resolve, shallow
 from kera_hw.frontend.syntax import ast
@@ -40,7 +40,11 @@ def _call(ctx: Context, call: ast.Call) -> Value:
             return ctx.fail("K0211", f"`{token.text}` is a statement of tests, not a value.", call.span)
         return call_builtin(ctx, call, token.text, token.span)
     symbol = find(ctx, path)
-    if symbol is None or isinstance(symbol, Broken) or _failed_import(symbol):
+    if (
+        symbol is None
+        or isinstance(symbol, Broken)
+        or (isinstance(symbol, ItemSymbol) and symbol.failed_import)
+    ):
         walk_all(ctx, call.args)
         ctx.shared.errors += 1
         return broken(call.span)
@@ -49,10 +53,6 @@ def _call(ctx: Context, call: ast.Call) -> Value:
     walk_all(ctx, call.args)
     what = symbol.kind_text if isinstance(symbol, ItemSymbol) else "not a function"
     return ctx.fail("K0205", f"`{token.text}` is {what}, so it cannot be called.", token.span, call.span)
-
-
-def _failed_import(symbol: Symbol) -> bool:
-    return isinstance(symbol, ItemSymbol) and isinstance(symbol.node, ast.UseItem)
 
 
 @dataclass(slots=True)

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import cast
 
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.check_atoms import field_index, field_type
@@ -176,6 +177,21 @@ class PlaceValue:
                 self._made = hir.Place(self.local.var, path, resolve(self.type), self.span)
         return self._made
 
+    def build_twice(self) -> tuple[hir.Stmt, ...] | None:
+        """Prepare the place for being read and written: what its indices do must happen once, so those that
+        do something move to variables, whose statements are given. None when something was reported."""
+        place = self.build()
+        if place is None:
+            return None
+        before: list[hir.Stmt] = []
+        path = tuple(
+            hir.IndexStep(tuple(_keep(entry, before) for entry in step.entries), step.span)
+            if isinstance(step, hir.IndexStep) else step
+            for step in place.path
+        )
+        self._made = hir.Place(place.root, path, place.type, place.span)
+        return tuple(before)
+
     def read(self) -> Value:
         """The place's present value."""
         return Value(self.type, self.span, self._read)
@@ -191,6 +207,36 @@ class PlaceValue:
             else:
                 made = hir.Index(_after(made.type, step), self.span, made, step.entries)
         return made
+
+
+def _keep(entry: Entry, before: list[hir.Stmt]) -> Entry:
+    if isinstance(entry, hir.Slice):
+        if entry.start is None or not acts(entry.start):
+            return entry
+        return hir.Slice(_variable_of(entry.start, before), entry.stop, entry.length, entry.span)
+    return _variable_of(entry, before) if acts(entry) else entry
+
+
+def _variable_of(expr: hir.Expr, before: list[hir.Stmt]) -> hir.Expr:
+    var = hir.Var("_", expr.type, False, expr.span)
+    before.append(hir.Let(expr.span, hir.Binding(expr.span, var), expr))
+    return hir.Local(expr.type, expr.span, var)
+
+
+def acts(part: object) -> bool:
+    """Whether evaluating a piece of the tree does more than give a value: effects, states, `&mut`."""
+    if isinstance(part, hir.StreamStep) or (isinstance(part, hir.Op) and part.name.startswith("effect.")):
+        return True
+    if isinstance(part, hir.Call) and (part.function.effects or "&mut" in part.borrows):
+        return True
+    if isinstance(part, tuple):
+        return any(acts(item) for item in cast("tuple[object, ...]", part))
+    if not isinstance(part, _PARTS):
+        return False
+    return any(acts(getattr(part, item.name)) for item in fields(part))
+
+
+_PARTS = (hir.Expr, hir.Stmt, hir.Arm, hir.Slice, hir.Place, hir.IndexStep, hir.Lambda)
 
 
 def _after(kind: Type, step: hir.IndexStep) -> Type:

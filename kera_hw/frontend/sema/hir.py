@@ -63,8 +63,9 @@ class Op(Expr):
 @dataclass(frozen=True, slots=True)
 class Structural(Expr):
     """A data-moving tensor built-in applied leaf by leaf, so it also takes tensors of structs and tuples:
-    reshape permute broadcast concat pad reverse gather shift_in select clone. ``args`` and ``attrs`` are those of the
-    ``tensor.*`` operation (``control.select`` for select); every operand in ``per_leaf`` positions is split into leaves."""
+    reshape permute broadcast concat pad reverse gather shift_in select clone. ``args`` and ``attrs`` are those
+    of the ``tensor.*`` operation (``control.select`` for select); every operand in ``per_leaf`` positions is
+    split into leaves."""
 
     name: str
     args: tuple[Expr, ...]
@@ -143,7 +144,7 @@ class If(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Logical(Expr):
-    """``&&`` / ``||`` on bools (no effects inside, so both sides may be evaluated): the proof uses the left."""
+    """``&&`` / ``||`` on bools (no effects inside, so both may be evaluated): the proof uses the left."""
 
     op: str  # "and" or "or"
     lhs: Expr
@@ -169,7 +170,8 @@ class Match(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Call(Expr):
-    """A user function instance. ``borrows[i]``: "" by value, "&" shared, "&mut" exclusive (argument is then a ``PlaceExpr``)."""
+    """A user function instance. ``borrows[i]``: "" by value, "&" shared, "&mut" exclusive; the argument of a
+    borrow is a ``PlaceExpr``."""
 
     function: Function
     args: tuple[Expr, ...]
@@ -194,7 +196,7 @@ class StreamApply(Expr):
 
 @dataclass(frozen=True, slots=True)
 class StreamStep(Expr):
-    """``f.step(x)``: advances the stream instance held in state variable ``instance`` (``Function.instances``)."""
+    """``f.step(x)``: advances the stream instance held in ``instance`` (see ``Function.instances``)."""
 
     instance: Var
     stream: Function
@@ -306,7 +308,7 @@ class ExprStmt(Stmt):
 
 @dataclass(frozen=True, slots=True)
 class For(Stmt):
-    """``count`` iterations; the loop variable takes start, start + step, ... (already reversed for .rev())."""
+    """``count`` iterations; the loop variable takes start, start + step, ... (reversed already for .rev())."""
 
     var: Var
     start: int

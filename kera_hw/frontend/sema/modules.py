@@ -56,7 +56,7 @@ class Modules:
             symbol.resolving = True
             found = self._target(symbol)
             symbol.resolving = False
-            # An import that failed stands for itself: its uses are recognised as reported.
+            # A module, and an import that failed, stand for themselves.
             symbol.resolved = found if found is not None else symbol
         return symbol.resolved
 
@@ -66,7 +66,7 @@ class Modules:
         segments = path.segments if path else []
         if len(segments) != 2:
             if len(segments) == 1:
-                self.module(file, segments[0].text, segments[0].span)
+                symbol.is_module = self.module(file, segments[0].text, segments[0].span) is not None
             elif path is not None:
                 self._checker.report(
                     file, "K0203", "Modules do not nest: write `use module::name;`.", path.span

@@ -62,7 +62,7 @@ def constant_of(ctx: Context, symbol: Symbol, name: str, span: Span) -> Constant
     if isinstance(symbol, Broken):
         ctx.shared.errors += 1
         return None
-    if isinstance(symbol.node, ast.UseItem):  # an import that failed and was reported
+    if symbol.failed_import:
         ctx.shared.errors += 1
         return None
     if isinstance(symbol.node, ast.ConstItem):

@@ -62,6 +62,7 @@ class Checker:
         self.instances: dict[tuple[ItemSymbol, tuple[int, ...]], Instance] = {}
         self.queue: list[Instance] = []
         self.names_only = False
+        self._reported: set[tuple[str, str, Span]] = set()
         self._evaluate = evaluate
         self._check_body = check_body
         self._sign = sign
@@ -74,6 +75,11 @@ class Checker:
     ) -> None:
         if self.names_only and not code.startswith("K02"):
             return
+        # Instances of one generic function repeat its mistakes, with other types in the message.
+        key = (code, file.path, span)
+        if key in self._reported:
+            return
+        self._reported.add(key)
         self.diagnostics.add(Diagnostic(code, message, file, span, labels, notes, fix, severity))
 
     # -- names -------------------------------------------------------------------------------------
@@ -227,14 +233,23 @@ class Checker:
     def instance(
         self, context: Context | None, symbol: ItemSymbol, sizes: tuple[int, ...], span: Span,
     ) -> Instance | None:
-        """The instance of a function or stream, made when first asked for; None for recursion (reported)."""
+        """The instance of a function or stream, made when first asked for; None (reported) for
+        recursion, or when the signature needs itself."""
         key = (symbol, sizes)
         owner = context.shared.owner if context is not None else None
         found = self.instances.get(key)
         if found is None:
             if context is not None and self._recursive(context, symbol, span):
                 return None
+            if symbol.resolving:
+                self.report(
+                    symbol.module.file, "K0207", f"The signature of `{symbol.name}` depends on itself.",
+                    symbol.name_span,
+                )
+                return None
+            symbol.resolving = True
             found = Instance(self, symbol, sizes, self._sign(self, symbol, sizes), owner)
+            symbol.resolving = False
             found.signed = found.ok = not _signature_broken(found.function)
             self.instances[key] = found
             self.queue.append(found)

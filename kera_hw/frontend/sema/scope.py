@@ -74,6 +74,12 @@ class ItemSymbol:
     node: ast.Item
     resolved: Any = None
     resolving: bool = False
+    is_module: bool = False  # `use module;` of a module that exists
+
+    @property
+    def failed_import(self) -> bool:
+        """Whether this is an import that was reported, so that its uses stay silent."""
+        return isinstance(self.node, ast.UseItem) and not self.is_module
 
     @property
     def qualified(self) -> str:
@@ -87,6 +93,8 @@ class ItemSymbol:
     @property
     def kind_text(self) -> str:
         """What the item is, with its article, for messages."""
+        if self.is_module:
+            return "a module"
         for cls, text in _KINDS:
             if isinstance(self.node, cls):
                 return text

@@ -5,7 +5,7 @@ import re
 
 from kera_hw.frontend.sema.context import Context
 from kera_hw.frontend.sema.paths import constant_of, find
-from kera_hw.frontend.sema.scope import Broken, ItemSymbol, closest
+from kera_hw.frontend.sema.scope import ItemSymbol, Symbol, closest
 from kera_hw.frontend.sema.unify import ERROR, has_error
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import Fix, Span
@@ -109,12 +109,8 @@ def _unknown_type(ctx: Context, name: str, span: Span) -> Type:
     return ERROR
 
 
-def _item_type(ctx: Context, symbol: object, node: ast.NameType, span: Span) -> Type:
-    if (
-        isinstance(symbol, Broken)
-        or not isinstance(symbol, ItemSymbol)
-        or isinstance(symbol.node, ast.UseItem)
-    ):
+def _item_type(ctx: Context, symbol: Symbol, node: ast.NameType, span: Span) -> Type:
+    if not isinstance(symbol, ItemSymbol) or symbol.failed_import:
         ctx.shared.errors += 1
         return ERROR
     if not isinstance(symbol.node, (ast.StructItem, ast.TypeAliasItem)):
