@@ -63,8 +63,8 @@ class Op(Expr):
 @dataclass(frozen=True, slots=True)
 class Structural(Expr):
     """A data-moving tensor built-in applied leaf by leaf, so it also takes tensors of structs and tuples:
-    reshape permute broadcast concat pad reverse gather shift_in select clone. ``args`` and ``attrs`` are those
-    of the ``tensor.*`` operation (``control.select`` for select); every operand in ``per_leaf`` positions is
+    reshape permute broadcast concat pad reverse gather shift_in select clone. ``args`` and ``attrs`` are
+    those of the ``tensor.*`` operation (``control.select`` for select); every operand in ``per_leaf`` positions is
     split into leaves."""
 
     name: str
@@ -308,7 +308,7 @@ class ExprStmt(Stmt):
 
 @dataclass(frozen=True, slots=True)
 class For(Stmt):
-    """``count`` iterations; the loop variable takes start, start + step, ... (reversed already for .rev())."""
+    """``count`` iterations; the loop variable takes start, start + step, ... (.rev() is done already)."""
 
     var: Var
     start: int
