@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from pathlib import Path
 from typing import cast
 
@@ -196,3 +197,23 @@ def test_accessors_bear_missing_parts() -> None:
     for cut in range(0, len(data), 41):
         touch(parse(SourceFile("p", data[:cut]))[0])
         touch(parse(SourceFile("p", data[:cut] + data[cut + 5:]))[0])
+
+
+def test_the_projects_programs_parse() -> None:
+    root = Path(__file__).parents[2]
+    paths = [path for folder in ("examples", "docs", "bench") for path in (root / folder).rglob("*.kera")]
+    for path in [PROGRAM, *paths]:
+        unit, diagnostics = parse(SourceFile(path.name, path.read_bytes()))
+        assert not diagnostics, path
+        assert unit.node.data == path.read_bytes()
+
+
+def test_parsing_is_quick() -> None:
+    """About 1.7 kB in well under 50 ms of processor time; the limit leaves room for slow machines."""
+    file = SourceFile("p", PROGRAM.read_bytes())
+    times_s: list[float] = []
+    for _ in range(7):
+        started = time.process_time()
+        parse(file)
+        times_s.append(time.process_time() - started)
+    assert min(times_s) < 0.1

@@ -5,12 +5,12 @@ and what nests is counted, so no input can hang the parser or exhaust the stack.
 """
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from kera_hw.frontend.parser.events import FINISH, Advance, Error, Event, Start
 from kera_hw.frontend.parser.lexer import Token
+from kera_hw.frontend.parser.rules import Completed, Marker, Rules
 from kera_hw.frontend.syntax.kinds import SPELLING, SyntaxKind
 from kera_hw.support import Diagnostic, Fix, Label, SourceFile, Span
 
@@ -38,28 +38,7 @@ ITEM_KEYWORDS = frozenset((
 LIST_STOP = STMT_KEYWORDS | ITEM_KEYWORDS | {K.COMMA, K.SEMICOLON, K.ARROW, K.L_BRACE}
 
 
-class Completed:
-    """A finished node, which a later node may still be opened around."""
-
-    __slots__ = ("first_token", "kind", "start")
-
-    def __init__(self, start: int, kind: SyntaxKind, first_token: int) -> None:
-        self.start = start
-        self.kind = kind
-        self.first_token = first_token
-
-
-class Marker:
-    """A node that has been opened and not yet finished."""
-
-    __slots__ = ("first_token", "start")
-
-    def __init__(self, start: int, first_token: int) -> None:
-        self.start = start
-        self.first_token = first_token
-
-
-class ParserCore(ABC):
+class ParserCore(Rules):
     """Cursor, events and errors. ``pos`` indexes the significant tokens."""
 
     def __init__(self, file: SourceFile, tokens: list[Token]) -> None:
@@ -93,74 +72,6 @@ class ParserCore(ABC):
         self.kinds.append(token.kind)
         self.new_line.append(new_line)
         self.near_bad.append(near_bad)
-
-    # -- what other parts of the grammar offer ------------------------------------------------
-
-    @abstractmethod
-    def expression(self, struct_ok: bool = True) -> Completed | None: ...
-
-    @abstractmethod
-    def open_expression(self, struct_ok: bool = True) -> Completed | None: ...
-
-    @abstractmethod
-    def operators_after(self, found: Completed, struct_ok: bool = True) -> Completed: ...
-
-    @abstractmethod
-    def any_expression(self) -> None: ...
-
-    @abstractmethod
-    def peek_assign(self) -> tuple[SyntaxKind, int] | None: ...
-
-    @abstractmethod
-    def atom(self, struct_ok: bool) -> Completed | None: ...
-
-    @abstractmethod
-    def lambda_(self, struct_ok: bool) -> Completed: ...
-
-    @abstractmethod
-    def postfix(self, found: Completed) -> Completed: ...
-
-    @abstractmethod
-    def size_expression(self) -> Completed | None: ...
-
-    @abstractmethod
-    def type_(self, under_as: bool = False) -> None: ...
-
-    @abstractmethod
-    def path(self) -> None: ...
-
-    @abstractmethod
-    def generic_args(self) -> None: ...
-
-    @abstractmethod
-    def binding_pattern(self) -> None: ...
-
-    @abstractmethod
-    def match_pattern(self) -> None: ...
-
-    @abstractmethod
-    def literal(self) -> Completed: ...
-
-    @abstractmethod
-    def block(self, is_body: bool = False) -> None: ...
-
-    @abstractmethod
-    def block_into(self, marker: Marker, is_body: bool = False) -> Completed: ...
-
-    @abstractmethod
-    def block_like(self) -> Completed: ...
-
-    @abstractmethod
-    def block_like_value(self) -> Completed: ...
-
-    @abstractmethod
-    def semicolon(self) -> None: ...
-
-    @abstractmethod
-    def const_item(self, marker: Marker) -> None: ...
-
-    @abstractmethod
-    def item(self) -> bool: ...
 
     # -- looking ------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """Operators: a Pratt parser over unary expressions, and what may follow an expression."""
 from __future__ import annotations
 
-from kera_hw.frontend.parser.core import EXPR_START, Completed, Marker, ParserCore
+from kera_hw.frontend.parser.core import EXPR_START, ParserCore
+from kera_hw.frontend.parser.rules import Completed, Marker
 from kera_hw.frontend.syntax.kinds import ASSIGN_KINDS, SPELLING, SyntaxKind
 from kera_hw.support import Fix
 

@@ -1,7 +1,8 @@
 """The file and its items."""
 from __future__ import annotations
 
-from kera_hw.frontend.parser.core import CLOSERS, ITEM_KEYWORDS, Completed, Marker, ParserCore
+from kera_hw.frontend.parser.core import CLOSERS, ITEM_KEYWORDS, ParserCore
+from kera_hw.frontend.parser.rules import Completed, Marker
 from kera_hw.frontend.syntax.kinds import SyntaxKind
 
 K = SyntaxKind

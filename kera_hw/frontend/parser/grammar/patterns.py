@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kera_hw.frontend.parser.core import Completed, ParserCore
+from kera_hw.frontend.parser.core import ParserCore
+from kera_hw.frontend.parser.rules import Completed
 from kera_hw.frontend.syntax.kinds import SyntaxKind
 
 K = SyntaxKind

@@ -1,14 +1,8 @@
 """Expressions that need no operator: names, literals, brackets, `if`, `match`, lambdas."""
 from __future__ import annotations
 
-from kera_hw.frontend.parser.core import (
-    BLOCK_LIKE,
-    BLOCK_LIKE_START,
-    LITERAL_START,
-    Completed,
-    Marker,
-    ParserCore,
-)
+from kera_hw.frontend.parser.core import BLOCK_LIKE, BLOCK_LIKE_START, LITERAL_START, ParserCore
+from kera_hw.frontend.parser.rules import Completed, Marker
 from kera_hw.frontend.syntax.kinds import SyntaxKind
 from kera_hw.support import Fix, Span
 

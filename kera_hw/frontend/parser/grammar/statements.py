@@ -7,10 +7,9 @@ from kera_hw.frontend.parser.core import (
     EXPR_START,
     ITEM_KEYWORDS,
     STMT_KEYWORDS,
-    Completed,
-    Marker,
     ParserCore,
 )
+from kera_hw.frontend.parser.rules import Completed, Marker
 from kera_hw.frontend.syntax.kinds import SPELLING, SyntaxKind
 from kera_hw.support import Fix, Span
 
