@@ -285,3 +285,8 @@ def test_an_index_that_acts_is_evaluated_once() -> None:
 
 def test_a_module_is_imported_whole() -> None:
     assert accept("use dsp; fn f() -> u8 { dsp::g() }", {"dsp": "fn g() -> u8 { 1 }"}).functions
+
+
+def test_return_may_give_the_value() -> None:
+    program = accept("fn f(x: u8) -> u8 { let y = x + 1; return y; } fn g() { return; }")
+    verify_program(program)

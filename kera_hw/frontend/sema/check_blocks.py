@@ -29,18 +29,19 @@ def _block(ctx: Context, node: ast.Block) -> Value:
     return block(ctx, node)
 
 
-def block(ctx: Context, node: ast.Block, top: bool = False) -> Value:
-    """Walk a block in a scope of its own; ``top`` for a stream's body, which may declare states.
+def block(ctx: Context, node: ast.Block, role: str = "") -> Value:
+    """Walk a block in a scope of its own; ``role`` is "fn", "stream" or "test" for the body of an item.
 
     The value's span is its final expression's, where a wrong type shows; the tree's is the whole block.
     """
     whole = node.span
-    allowed, ctx.state_ok = ctx.state_ok, top
+    allowed, ctx.state_ok = ctx.state_ok, role == "stream"
     with ctx.block():
         statements = node.statements
         tail: ast.Expr | None = node.tail
         last = statements[-1] if statements else None
-        if tail is None and isinstance(last, ast.ReturnStmt):
+        returns = tail is None and isinstance(last, ast.ReturnStmt)
+        if role and tail is None and isinstance(last, ast.ReturnStmt):
             statements, tail = statements[:-1], last.value
         steps = [_statement(ctx, statement) for statement in statements]
         ctx.state_ok = False
@@ -60,6 +61,8 @@ def block(ctx: Context, node: ast.Block, top: bool = False) -> Value:
         return hir.Block(kind, whole, tuple(stmt for stmt in stmts if stmt is not None), result)
 
     if value is None:
+        if returns and not role:  # reported by the parser
+            return Value(ERROR, whole, build)
         end = Span(whole.end - 1, whole.end) if statements and whole.length_bytes else whole
         return Value(UNIT, end, build)
     return Value(value.type, value.span, build)

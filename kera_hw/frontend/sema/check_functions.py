@@ -104,7 +104,7 @@ def check_body(instance: Instance) -> None:
     if node.body is None:
         instance.ok = False
         return
-    value = block(ctx, node.body, top=is_stream)
+    value = block(ctx, node.body, "stream" if is_stream else "fn")
     because = [(node.return_type.span, "the result is declared here")] if node.return_type is not None else []
     if value.type is not ERROR:
         ctx.expect(value, function.result, because)
@@ -145,7 +145,7 @@ def check_test(checker: Checker, node: ast.TestItem, calls: list[tuple[Instance,
         return None
     ctx = Context(Shared(checker, checker.root, calls=calls))
     ctx.in_test = True
-    value = block(ctx, node.body)
+    value = block(ctx, node.body, "test")
     if value.type is not ERROR:
         ctx.expect(value, UNIT)
     ctx.solve()

@@ -64,8 +64,8 @@ class Op(Expr):
 class Structural(Expr):
     """A data-moving tensor built-in applied leaf by leaf, so it also takes tensors of structs and tuples:
     reshape permute broadcast concat pad reverse gather shift_in select clone. ``args`` and ``attrs`` are
-    those of the ``tensor.*`` operation (``control.select`` for select); every operand in ``per_leaf`` positions is
-    split into leaves."""
+    those of the ``tensor.*`` operation (``control.select`` for select); operands in ``per_leaf`` positions
+    are split into leaves."""
 
     name: str
     args: tuple[Expr, ...]

@@ -27,6 +27,13 @@ _INTEGER = re.compile(r"([iu])([0-9]+)")
 _TYPE_NAMES = [
     *_NAMED, "fix", "ufix", *(f"{sign}{width}" for sign in "iu" for width in (8, 16, 32, 64)),
 ]
+#: What other languages call the types people look for.
+_FOREIGN = {
+    "int": "i32", "uint": "u32", "usize": "u32", "isize": "i32", "byte": "u8", "char": "u8", "short": "i16",
+    "long": "i64", "float": "f32", "double": "f64", "half": "f16", "bfloat16": "bf16", "bit": "bool",
+    "boolean": "bool", "fixed": "fix", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "float32": "f32", "float64": "f64",
+}
 #: More elements than this no tensor has; a limit far beyond memory that keeps arithmetic on sizes small.
 MAX_ELEMENTS = 1 << 40
 
@@ -102,7 +109,7 @@ def _unknown_type(ctx: Context, name: str, span: Span) -> Type:
         item for item, symbol in ctx.module.items.items()
         if isinstance(symbol.node, (ast.StructItem, ast.TypeAliasItem))
     ]
-    meant = closest(name, [*types, *_TYPE_NAMES])
+    meant = closest(name, types) or _FOREIGN.get(name) or closest(name, _TYPE_NAMES)
     tail = f"; did you mean `{meant}`?" if meant else "."
     fix = Fix(f"use `{meant}`", span, meant) if meant else None
     ctx.report("K0201", f"There is no type named `{name}`{tail}", span, fix=fix)
