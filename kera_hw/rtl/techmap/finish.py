@@ -141,7 +141,11 @@ class Finisher:
 
     def _piece(self, index: int, width: int) -> int:
         """Sum bits of each piece of a chain: all of them where the clock allows, else even shares."""
-        limit = self.able.chain_bits(self._fanout(index))
+        after_dsp = any(
+            self.net.items[s.cell].kind == "mul"
+            for bits in self._inputs(index) for s in bits if s.cell is not None
+        )
+        limit = self.able.chain_bits(self._fanout(index), after_dsp)
         if width <= limit:
             return width
         pieces = -(-width // max(2, limit - 1))  # each but the last holds its carry too

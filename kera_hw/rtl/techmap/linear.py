@@ -7,7 +7,6 @@ earliest pair first.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +17,7 @@ from kera_hw.schedule.netlist import const_bits
 
 Digit = tuple[int, int, int]
 """Atom, shift, sign (+1 or -1)."""
+Span = tuple[int, int]
 Pattern = tuple[int, int, int, int]
 """First atom, second atom, shift of the second against the first, product of their signs."""
 
@@ -75,112 +75,126 @@ def _pattern(a: Digit, b: Digit) -> Pattern:
     return (a[0], b[0], b[1] - a[1], a[2] * b[2])
 
 
-def _count(row: Sequence[Digit]) -> Counter[Pattern]:
-    """Occurrences of each pattern in a row; those of one atom with itself don't overlap."""
-    found: Counter[Pattern] = Counter()
-    used: dict[Pattern, set[Digit]] = {}
-    for i, a in enumerate(row):
-        for b in row[i + 1 :]:
-            key = _pattern(a, b)
-            if key[0] == key[1]:
-                taken = used.setdefault(key, set())
-                if a in taken or b in taken:
-                    continue
-                taken.update((a, b))
-            found[key] += 1
-    return found
+class _Extraction:
+    """Takes out the pattern that saves most until none occurs twice. Counts follow the rows digit by digit."""
 
+    def __init__(self, rows: list[list[Digit]], ranges: list[Span], chooser: random.Random | None) -> None:
+        self.ranges = list(ranges)
+        self.chooser = chooser
+        self.rows: list[dict[Digit, None]] = [{} for _ in rows]
+        self.counts: dict[Pattern, int] = {}
+        self.frequent: dict[Pattern, None] = {}
+        self.worth: dict[Pattern, float] = {}
+        for row, digits in zip(self.rows, rows):
+            for digit in digits:
+                self._insert(row, digit)
 
-def _extract(rows: list[list[Digit]], ranges: list[tuple[int, int]], chooser: random.Random | None) -> _Plan:
-    """Take out the pattern that saves most until none occurs twice."""
-    plan = _Plan([list(row) for row in rows], list(ranges))
-    counts = [_count(row) for row in plan.rows]
-    total: Counter[Pattern] = Counter()
-    for count in counts:
-        total.update(count)
-    width_of: dict[Pattern, int] = {}
-    while True:
+    def _insert(self, row: dict[Digit, None], digit: Digit) -> None:
+        for other in row:
+            key = _pattern(digit, other)
+            count = self.counts.get(key, 0) + 1
+            self.counts[key] = count
+            if count == 2:
+                self.frequent[key] = None
+        row[digit] = None
+
+    def _remove(self, row: dict[Digit, None], digit: Digit) -> None:
+        del row[digit]
+        for other in row:
+            key = _pattern(digit, other)
+            count = self.counts[key] - 1
+            self.counts[key] = count
+            if count == 1:
+                del self.frequent[key]
+
+    def _worth(self, key: Pattern) -> float:
+        """What one shared use saves: bits in which the operands overlap, with a little for the width."""
+        found = self.worth.get(key)
+        if found is None:
+            a, b = self.ranges[key[0]], self.ranges[key[1]]
+            width_a, width_b = range_width(a)[0], range_width(b)[0]
+            overlap = min(width_a, width_b + key[2]) - max(0, key[2]) + 1
+            found = max(1, overlap) + 0.01 * _adder_bits(a, b, key[2], key[3])
+            self.worth[key] = found
+        return found
+
+    def _best(self) -> Pattern | None:
         best: Pattern | None = None
         best_score = 0.0
-        for key, count in total.items():
-            if count < 2:
-                continue
-            width = width_of.get(key)
-            if width is None:
-                width = _adder_bits(plan.ranges[key[0]], plan.ranges[key[1]], key[2], key[3])
-                width_of[key] = width
-            score = (count - 1) * (_overlap(plan.ranges, key) + 0.01 * width)
-            if chooser is not None:
-                score *= 1 + 0.25 * chooser.random()
+        for key in self.frequent:
+            score = (self.counts[key] - 1) * self._worth(key)
+            if self.chooser is not None:
+                score *= 1 + 0.25 * self.chooser.random()
             if score > best_score or (score == best_score and best is not None and key < best):
                 best, best_score = key, score
-        if best is None:
-            return plan
-        atom = len(plan.ranges)
-        plan.ranges.append(_pair_range(plan.ranges, best))
-        plan.made.append(best)
-        plan.cost += width_of[best]
-        for i, row in enumerate(plan.rows):
-            if counts[i].get(best, 0):
-                total.subtract(counts[i])
-                plan.rows[i] = _replace(row, best, atom)
-                counts[i] = _count(plan.rows[i])
-                total.update(counts[i])
-        total += Counter()
+        return best
+
+    def run(self) -> _Plan:
+        made: list[Pattern] = []
+        cost = 0
+        while (key := self._best()) is not None:
+            places = [(row, *pair) for row in self.rows for pair in _occurrences(row, key)]
+            if len(places) < 2:  # occurrences that overlap
+                del self.frequent[key]
+                self.counts[key] = -1_000_000
+                continue
+            atom = len(self.ranges)
+            first, second = self.ranges[key[0]], self.ranges[key[1]]
+            self.ranges.append(_span(first, second, key[2], key[3]))
+            made.append(key)
+            cost += _adder_bits(first, second, key[2], key[3])
+            for row, a, b in places:
+                self._remove(row, a)
+                self._remove(row, b)
+                self._insert(row, (atom, min(a[1], b[1]), a[2]))
+        return _Plan([list(row) for row in self.rows], self.ranges, made, cost)
 
 
-def _overlap(ranges: list[tuple[int, int]], key: Pattern) -> int:
-    """Bits in which the two operands overlap: what sharing really saves."""
-    a, b = range_width(ranges[key[0]])[0], range_width(ranges[key[1]])[0]
-    low, high = max(0, key[2]), min(a, b + key[2])
-    return max(1, high - low + 1)
-
-
-def _pair_range(ranges: list[tuple[int, int]], key: Pattern) -> tuple[int, int]:
-    return _span(ranges[key[0]], ranges[key[1]], key[2], key[3])
-
-
-def _replace(row: list[Digit], key: Pattern, atom: int) -> list[Digit]:
-    """The row with occurrences of the pattern replaced by the new atom."""
-    left = list(row)
-    present = set(row)
-    out: list[Digit] = []
-    for a in left:
-        if a not in present or a[0] != key[0]:
+def _occurrences(row: dict[Digit, None], key: Pattern) -> list[tuple[Digit, Digit]]:
+    """Pairs of digits of the row that match the pattern, none used twice."""
+    used: set[Digit] = set()
+    found: list[tuple[Digit, Digit]] = []
+    for a in row:
+        if a[0] != key[0] or a in used:
             continue
         b = (key[1], a[1] + key[2], a[2] * key[3])
-        if b in present and b != a:
-            present.discard(a)
-            present.discard(b)
-            out.append((atom, min(a[1], a[1] + key[2]), a[2]))
-    return [digit for digit in row if digit in present] + out
+        if b != a and b in row and b not in used:
+            used.update((a, b))
+            found.append((a, b))
+    return found
 
 
 def _tree_cost(plan: _Plan) -> int:
     """Adder bits of the shared pairs and of joining what is left, narrowest first."""
     total = plan.cost
     for row in plan.rows:
-        spans = [(*range_width(plan.ranges[atom]), shift) for atom, shift, _ in row]
-        sizes = sorted((width, shift) for width, _, shift in spans)
-        while len(sizes) > 1:
-            (wa, sa), (wb, sb) = sizes[0], sizes[1]
+        terms = sorted((range_width(plan.ranges[atom])[0], shift, sign) for atom, shift, sign in row)
+        while len(terms) > 1:
+            (wa, sa, ga), (wb, sb, gb) = terms[0], terms[1]
             low, top = min(sa, sb), max(sa + wa, sb + wb) + 1
-            total += top - max(sa, sb)
-            sizes = sorted([(top - low, low), *sizes[2:]])
+            # Low bits pass where one operand has none; not those of a subtrahend.
+            passing = max(sa, sb) if ga == gb else (sb if gb < 0 else sa)
+            total += top - max(passing, low)
+            terms = sorted([(top - low, low, max(ga, gb)), *terms[2:]])
     return total
 
 
-def _same_scale(targets: Sequence[Target], ranges: list[tuple[int, int]], tries: int) -> _Plan:
+def estimate(ranges: list[tuple[int, int]], targets: Sequence[Target]) -> int:
+    """Adder bits that the targets would take."""
+    return _tree_cost(_plan(targets, ranges, 0))
+
+
+def _plan(targets: Sequence[Target], ranges: list[tuple[int, int]], tries: int) -> _Plan:
     rows = [
         [(atom, s, g) for atom, c in sorted(target.terms.items()) for s, g in signed_digits(c)]
         for target in targets
     ]
     size = sum(len(row) for row in rows)
-    best = _extract(rows, ranges, None)
+    best = _Extraction(rows, ranges, None).run()
     best_cost = _tree_cost(best)
     attempts = 0 if size <= 3 else min(tries, 6000 // (size + 1))
     for seed in range(attempts):
-        plan = _extract(rows, ranges, random.Random(seed))
+        plan = _Extraction(rows, ranges, random.Random(seed)).run()
         cost = _tree_cost(plan)
         if cost < best_cost:
             best, best_cost = plan, cost
@@ -190,7 +204,7 @@ def _same_scale(targets: Sequence[Target], ranges: list[tuple[int, int]], tries:
 def realise(net: Net, atoms: Sequence[Word], targets: Sequence[Target], tries: int = 12) -> list[Word]:
     """Words of all targets; their low ``width`` bits are right (all of them when the sum fits)."""
     ranges = [atom.range for atom in atoms]
-    plan = _same_scale(targets, ranges, tries)
+    plan = _plan(targets, ranges, tries)
     need = _needed(plan, targets)
     made = list(atoms)
     for k, key in enumerate(plan.made):

@@ -101,17 +101,32 @@ class _Region:
 
 def rebuild_parities(net: Net, outputs: list[Bits], arity: int) -> tuple[Net, list[Bits]]:
     """The net with its large XOR regions rebuilt, and the outputs in it; unchanged where that gains nothing."""
+    if not _may_be_large(net):
+        return net, outputs
     region = _Region(net, outputs)
     sets = {root: region.parity_of(root) for root in region.roots}
     large = [root for root in region.roots if sets[root][0].bit_count() >= _WORTH]
     if not large or len(large) * len(region.leaves) > _MAX_CELLS:
         return net, outputs
     rows = [[k for k in range(len(region.leaves)) if sets[root][0] >> k & 1] for root in large]
-    tries = max(1, min(8, 12_000 // (len(large) * len(region.leaves))))
+    tries = max(1, min(4, 8_000 // (len(large) * len(region.leaves))))
     network = parity.build(rows, len(region.leaves), arity, tries)
     if len(network.gates) > region.gate_bits:
         return net, outputs
     return _Copy(net, region, dict(zip(large, network.outputs)), network, sets).run(outputs)
+
+
+def _may_be_large(net: Net) -> bool:
+    """Whether any parity may have enough bits, judged by whole gates."""
+    bound: list[int] = []
+    for item in net.items:
+        size = 1
+        if is_parity(item):
+            size = sum(max((bound[s.cell] for s in bits if s.cell is not None), default=0) for bits in item.ins)
+            if size >= _WORTH:
+                return True
+        bound.append(size)
+    return False
 
 
 class _Copy:

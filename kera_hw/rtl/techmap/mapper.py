@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kera_hw.graph.node import Node, Origin, Ref
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.ranges import type_range
-from kera_hw.rtl.techmap import linear, product, scalar, words
+from kera_hw.rtl.techmap import constmul, linear, product, scalar, words
 from kera_hw.rtl.techmap.demand import demanded
 from kera_hw.rtl.techmap.linear import Target
 from kera_hw.rtl.techmap.net import Net
@@ -53,6 +53,7 @@ class Mapper:
         self._linear = self._find_linear()
         self._exact = self._find_exact()
         self._roots = self._find_roots()
+        self._spare_dsps = able.dsp_count - self._products_ahead()
         self._forms: dict[Ref, Form] = {}
         self._tiles: dict[Ref, list[tuple[Word, int]]] = {}
 
@@ -130,6 +131,18 @@ class Mapper:
         if operand.node in self._exact:
             return True
         return width_of(user.types[0]) <= width_of(operand.type)
+
+    def _products_ahead(self) -> int:
+        """Multipliers that products of two values will take, at most."""
+        dsp = self.able.dsp
+        if dsp is None:
+            return 0
+        total = 0
+        for node in self._linear:
+            if node.opcode in _PRODUCTS and self._constant_factor(node) is None:
+                widths = [words.range_width(self.source.ranges[ref])[0] for ref in node.inputs]
+                total += -(-widths[0] // dsp.a_bits) * -(-widths[1] // dsp.b_bits)
+        return total
 
     def _find_roots(self) -> set[Node]:
         roots = {ref.node for ref in self.source.results if ref.node in self._linear}
@@ -256,7 +269,9 @@ class Mapper:
             index = {atom: i for i, atom in enumerate(atoms)}
             targets = [self._target(node, forms[node], index) for node in group]
             self.net.origin = self.origins.get(group[0])
-            results = linear.realise(self.net, [self._atom_word(atom) for atom in atoms], targets)
+            values = [self._atom_word(atom) for atom in atoms]
+            results, taken = constmul.realise(self.net, values, targets, self.able.dsp, self._spare_dsps)
+            self._spare_dsps -= taken
             for node, word in zip(group, results):
                 self._settle(Ref(node, 0), word)
 

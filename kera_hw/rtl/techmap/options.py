@@ -22,12 +22,15 @@ class Capabilities:
     lut_inputs: int
     fuses_logic: bool
     dsp: DspKind | None
+    dsp_count: int
     model: DelayModel
     clock_ps: int
 
-    def chain_bits(self, fanout: int) -> int:
+    def chain_bits(self, fanout: int, after_dsp: bool) -> int:
         """The widest carry chain that fits a stage alone when its operands have ``fanout`` loads."""
-        return max(4, self.model.max_carry_bits(self.clock_ps, 0, max(2, fanout)))
+        timing = self.model.device.timing
+        late_ps = max(0.0, timing.dsp_clk_to_q_ps - timing.clk_to_q_ps) if after_dsp else 0.0
+        return max(4, self.model.max_carry_bits(self.clock_ps - round(late_ps), 0, max(2, fanout)))
 
 
 _ECP5_DSP_RANKS = 3
@@ -43,4 +46,4 @@ def capabilities(device: Device, clock_ps: int, options: MapOptions) -> Capabili
             dsp = DspKind(18, 18, _ECP5_DSP_RANKS)
         else:
             dsp = DspKind(16, 16, 0)
-    return Capabilities(device.lut_inputs, device.carry_operands >= 4, dsp, DelayModel(device), clock_ps)
+    return Capabilities(device.lut_inputs, device.carry_operands >= 4, dsp, allowed, DelayModel(device), clock_ps)

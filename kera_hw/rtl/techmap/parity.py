@@ -15,7 +15,7 @@ from kera_hw.ops.spec import Array
 Gate = tuple[int, ...]
 """Signals (inputs first, then gates in order) whose parity it is."""
 
-_PAIRS = 24
+_PAIRS = 16
 """Pairs of signals from which groups are grown at each step."""
 
 

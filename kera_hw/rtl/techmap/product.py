@@ -71,11 +71,12 @@ def _tiles(net: Net, a: Word, b: Word, width: int, dsp: DspKind) -> list[Term]:
         for piece_b, low_b in _pieces(b, dsp.b_bits, dsp.signed_only):
             low = low_a + low_b
             if low < width and piece_a.width and piece_b.width:
-                terms.append((_tile(net, piece_a, piece_b, width - low, dsp), 1 << low))
+                terms.append((multiply(net, piece_a, piece_b, width - low, dsp), 1 << low))
     return terms
 
 
-def _tile(net: Net, a: Word, b: Word, width: int, dsp: DspKind) -> Word:
+def multiply(net: Net, a: Word, b: Word, width: int, dsp: DspKind) -> Word:
+    """``a * b`` modulo 2^width in one multiplier that holds both."""
     if min(a.width, b.width) == 1:
         bit, other = (a, b) if a.width == 1 else (b, a)
         if not bit.signed:
