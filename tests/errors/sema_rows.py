@@ -51,6 +51,8 @@ ROWS: tuple[tuple[str, str], ...] = (
     ("K0213", "fn f() { «state z: u8 = 0;» }"),
     ("K0213", "stream f(x: u8) -> u8 { if x > 0 { «state z: u8 = 0;» } x }"),
     ("K0213", "stream f(x: u8) -> u8 { «state z: u8;» x }"),
+    ("K0214", "const C: [u8; 4] = «[0u8; 100_000_000][0..4]»;"),
+    ("K0214", "fn f() -> u32 { let mut n = 0; for i in 0..2_000_000_000 { n += i; } n } const C: u32 = «f()»;"),
     # Types.
     ("K0302", "fn f(x: u8, y: u16) -> u16 { x as u16 + y + «x» }"),
     ("K0302", "fn f(x: u8) -> u16 { «x» }"),

@@ -290,3 +290,8 @@ def test_a_module_is_imported_whole() -> None:
 def test_return_may_give_the_value() -> None:
     program = accept("fn f(x: u8) -> u8 { let y = x + 1; return y; } fn g() { return; }")
     verify_program(program)
+
+
+def test_computed_constants_are_kept_for_the_index_proof() -> None:
+    program = accept("const T: [u8; 2] = [1, 2]; const N: u32 = 2 + 2; fn f(x: [u8; N]) -> [u8; 4] { x }")
+    assert [file.text(tree.span) for tree, file in program.constants] == ["2 + 2"]

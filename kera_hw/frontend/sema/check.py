@@ -34,8 +34,8 @@ def check(
 
     ``load`` gives the file of a module by name (None: there is none). ``evaluate`` gives the value of a
     constant expression in interpreter form (``hir.Const``), by the reference semantics; it may raise
-    KeraError with diagnostics. The program is None exactly when some diagnostic is an error; syntax
-    errors of ``unit`` are its parser's to report, and whatever they touch stays silent here.
+    KeraError with diagnostics. The program is None when some diagnostic is an error, or when a syntax
+    error (which the parser has reported) left something without a meaning; that stays silent here.
     """
     with deep_recursion():
         return _check(unit, file, load, evaluate)
@@ -60,11 +60,13 @@ def _check(
     checker.drain()
     order = _order(checker)
     good = good and order is not None and all(instance.ok for instance in order)
+    constants = tuple(checker.evaluated)  # without those of samples below
     _check_unused(checker, root)
     diagnostics = sorted(checker.diagnostics, key=lambda item: _place(item, file))
     if not good or order is None or any(item.is_error for item in diagnostics):
         return None, diagnostics
-    return hir.Program(tuple(instance.function for instance in order), tuple(tests), file), diagnostics
+    functions = tuple(instance.function for instance in order)
+    return hir.Program(functions, tuple(tests), file, constants), diagnostics
 
 
 def _place(item: Diagnostic, root: SourceFile) -> tuple[bool, str, int, int]:

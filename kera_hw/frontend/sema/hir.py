@@ -389,8 +389,13 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A checked program: instances in dependency order (callees first), exports among them, tests."""
+    """A checked program: instances in dependency order (callees first), exports among them, tests.
+
+    ``constants`` are the expressions evaluated at compile time, with their files: their indices are proved
+    like any other's.
+    """
 
     functions: tuple[Function, ...]
     tests: tuple[Test, ...]
     root: SourceFile
+    constants: tuple[tuple[Expr, SourceFile], ...] = ()

@@ -12,6 +12,7 @@ from kera_hw.frontend.sema.modules import Modules
 from kera_hw.frontend.sema.scope import Constant, ItemSymbol, Module
 from kera_hw.frontend.sema.types import resolve_type
 from kera_hw.frontend.sema.unify import ERROR, has_error
+from kera_hw.frontend.sema.work import MAX_CONSTANT_WORK, work
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import (
     Diagnostic,
@@ -62,6 +63,7 @@ class Checker:
         self.instances: dict[tuple[ItemSymbol, tuple[int, ...]], Instance] = {}
         self.queue: list[Instance] = []
         self.names_only = False
+        self.evaluated: list[tuple[hir.Expr, SourceFile]] = []
         self._reported: set[tuple[str, str, Span]] = set()
         self._evaluate = evaluate
         self._check_body = check_body
@@ -194,6 +196,14 @@ class Checker:
             return known
         if not self._complete(context, calls):
             return None
+        steps = work(tree)
+        if steps > MAX_CONSTANT_WORK:
+            context.report(
+                "K0214", f"This constant would take up to {steps} operations at compile time; the limit is "
+                f"{MAX_CONSTANT_WORK}.", tree.span,
+            )
+            return None
+        self.evaluated.append((tree, context.file))
         try:
             return self._evaluate(tree, context.file)
         except KeraError as error:

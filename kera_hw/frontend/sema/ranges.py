@@ -45,13 +45,16 @@ STMT_RULES: dict[type, StmtRule] = {
 
 
 def prove_indices(program: hir.Program) -> list[Diagnostic]:
-    """A K0301 for every index of the program, its tests included, that may leave its axis."""
+    """A K0301 for every index of the program, its tests and constants included, that may leave its axis."""
     prover = Prover(EXPR_RULES, STMT_RULES)
     for function in program.functions:
         prover.summaries[function] = _prove_function(prover, function)
     for test in program.tests:
         shell = hir.Function(test.name, "fn", (), test.body.type, (), test.file, test.span, body=test.body)
         _prove_function(prover, shell)
+    for tree, file in program.constants:
+        body = hir.Block(tree.type, tree.span, (), tree)
+        _prove_function(prover, hir.Function("", "fn", (), tree.type, (), file, tree.span, body=body))
     return list(prover.diagnostics)
 
 
