@@ -22,7 +22,7 @@ from kera_hw.cli.options import (
     parse_device,
 )
 from kera_hw.cli.output import Output
-from kera_hw.driver.targets import TargetOptions
+from kera_hw.driver.options import TargetOptions
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +45,8 @@ def plan(
     """
     from kera_hw.driver.build import full_plan, source_files
     from kera_hw.driver.hardware import design_hardware
-    from kera_hw.schedule.report import pipeline_text
+    from kera_hw.driver.report.chart import chart_rows
+    from kera_hw.driver.report.text import pipeline_text
 
     output = Output(json)
     loaded, graph = load_or_fail(file, output)
@@ -57,7 +58,8 @@ def plan(
         )
     data = full_plan(design, None)
     output.console.print(_figures(data))
-    output.console.print(pipeline_text(design.netlist, design.plan), markup=False)
+    rows = chart_rows(design.netlist, design.plan, source_files(loaded))
+    output.console.print(pipeline_text(rows, design.plan.latency_cycles), markup=False)
     output.finish(data, design.diagnostics)
 
 

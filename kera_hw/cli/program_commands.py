@@ -82,7 +82,7 @@ def fmt(
 
     Example: kera fmt --check *.kera
     """
-    from kera_hw.frontend.syntax.fmt import format_source
+    from kera_hw.frontend.parser import format_source
 
     output = Output(json)
     diagnostics: list[Diagnostic] = []

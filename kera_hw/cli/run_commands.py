@@ -18,7 +18,8 @@ from kera_hw.cli.options import (
     parse_device,
 )
 from kera_hw.cli.output import AT_FAULT, OK, Output
-from kera_hw.driver.targets import TargetOptions, make_executor
+from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.targets import make_executor
 
 _DeviceOption = Annotated[
     str, typer.Option("--device", metavar="DEVICE", help="The device that hardware targets are planned for.")

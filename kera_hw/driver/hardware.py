@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kera_hw.driver.session import optimise, single_export_graph
-from kera_hw.driver.targets import TargetOptions
+from kera_hw.driver.options import TargetOptions
 from kera_hw.graph import Export, Graph, Store
 from kera_hw.rtl.emit.verilog import Emitted, emit_verilog
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.techmap import map_design
+from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import Device, device_names, find_device
 from kera_hw.schedule.netlist import Netlist
 from kera_hw.schedule.plan import Plan
@@ -88,7 +89,7 @@ def design_hardware(
     if isinstance(flat, Diagnostic):
         raise KeraError([flat])
     netlist, plan, notes = _plan(flat, device, options, progress, files or {})
-    faults = verify_plan(netlist, plan, device)
+    faults = verify_plan(netlist, plan, DelayModel(device))
     if faults:
         raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")
     progress("writing Verilog")

@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable
 
+from kera_hw.driver.options import Executor, TargetOptions
 from kera_hw.graph import Export, Graph
 from kera_hw.support import Diagnostic, KeraError
 
-
-class Executor(Protocol):
-    """Runs one export on batches: values by parameter name, leading axis = items (a stream's sequence)."""
-
-    @property
-    def plan(self) -> Mapping[str, Any]:
-        """What was decided: plain JSON data."""
-        ...
-
-    def run(self, inputs: Mapping[str, Any], batch: int) -> Any: ...
-
-
-Loader = Callable[[Graph, Export, "TargetOptions"], Executor]
-
-
-@dataclass(frozen=True, slots=True)
-class TargetOptions:
-    """What a caller may ask of any target; a target ignores what it has no use for."""
-
-    device: str = "ecp5-85k"
-    clock_mhz: float | None = None
-    latency: int | None = None
-    interface: str = "stream"
+Loader = Callable[[Graph, Export, TargetOptions], Executor]
 
 
 def _interp(graph: Graph, export: Export, options: TargetOptions) -> Executor:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from kera_hw.driver.files import read_bytes, write_atomically
-from kera_hw.driver.targets import Executor
+from kera_hw.driver.options import Executor
 from kera_hw.graph import Export
 from kera_hw.support import Diagnostic, KeraError
 from kera_hw.types import (

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kera_hw.driver.targets import Executor, TargetOptions, make_executor
+from kera_hw.driver.options import Executor, TargetOptions
+from kera_hw.driver.targets import make_executor
 from kera_hw.driver.values import Array, flatten_named, map_leaves, random_value, read_inputs, to_bits
 from kera_hw.graph import Export, Graph
 from kera_hw.interp import flatten_value

@@ -1,1 +1,7 @@
-"""From source text to a verified graph."""
+"""From source text to a graph."""
+
+from __future__ import annotations
+
+from kera_hw.frontend.compile import Frontend, compile_source
+
+__all__ = ["Frontend", "compile_source"]

@@ -12,7 +12,6 @@ from kera_hw.driver.picture import graph_svg
 from kera_hw.driver.report.chart import MAX_ROWS, chart_rows, chart_svg, legend
 from kera_hw.driver.report.wave import wave_svg
 from kera_hw.driver.session import single_export_graph
-from kera_hw.rtl.flow import Achieved
 from kera_hw.schedule.netlist import Cell
 from kera_hw.support import SourceFile
 
@@ -29,9 +28,7 @@ class _PathRow:
     arrival_ps: int
 
 
-def render_report(
-    design: HardwareDesign, achieved: Achieved | None, plan: dict[str, Any], files: dict[str, SourceFile]
-) -> str:
+def render_report(design: HardwareDesign, plan: dict[str, Any], files: dict[str, SourceFile]) -> str:
     """The HTML text: no scripts, no outside references, safe for any names in the source."""
     environment = Environment(loader=PackageLoader("kera_hw.driver.report"), autoescape=True)
     rows = chart_rows(design.netlist, design.plan, files)
@@ -43,7 +40,7 @@ def render_report(
         hidden_rows=max(0, len(rows) - MAX_ROWS),
         legend=legend(),
         path=_longest_path(design, files),
-        routed=achieved.to_json() if achieved is not None else None,
+        routed=plan.get("achieved"),
         wave=wave_svg(design),
         graph=graph_svg(single_export_graph(design.graph, design.export)),
     )

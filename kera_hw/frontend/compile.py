@@ -1,0 +1,49 @@
+"""The front end as one function: parse, check, prove the indices, lower."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kera_hw.frontend.parser import deep_recursion, parse
+from kera_hw.frontend.sema import check, hir
+from kera_hw.frontend.sema.lower import lower_program
+from kera_hw.frontend.sema.lower_run import evaluate_constant
+from kera_hw.frontend.sema.ranges import prove_indices
+from kera_hw.frontend.syntax import ast
+from kera_hw.graph.node import Graph
+from kera_hw.support import Diagnostic, SourceFile
+
+
+@dataclass(frozen=True, slots=True)
+class Frontend:
+    """What became of a source file.
+
+    ``unit`` always exists; ``program`` is None when the file or an import has mistakes, ``graph`` also when
+    an index was not proved or something has no lowering.
+    """
+
+    unit: ast.SourceUnit
+    program: hir.Program | None
+    graph: Graph | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def compile_source(file: SourceFile, load: Callable[[str], SourceFile | None]) -> Frontend:
+    """Compile a file; ``load`` gives a module's file by name (None: there is none). Never raises for input."""
+    unit, diagnostics = parse(file)
+    program, found = check(unit, file, load, evaluate_constant)
+    diagnostics += found
+    if program is None or _broken(diagnostics):
+        return Frontend(unit, None, None, tuple(diagnostics))
+    with deep_recursion():
+        diagnostics += prove_indices(program)
+        if _broken(diagnostics):
+            return Frontend(unit, program, None, tuple(diagnostics))
+        graph, found = lower_program(program)
+    diagnostics += found
+    return Frontend(unit, program, None if _broken(diagnostics) else graph, tuple(diagnostics))
+
+
+def _broken(diagnostics: list[Diagnostic]) -> bool:
+    return any(item.is_error for item in diagnostics)
