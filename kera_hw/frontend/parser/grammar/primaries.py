@@ -1,12 +1,20 @@
 """Expressions that need no operator: names, literals, brackets, `if`, `match`, lambdas."""
 from __future__ import annotations
 
-from kera_hw.frontend.parser.core import BLOCK_LIKE, BLOCK_LIKE_START, LITERAL_START, ParserCore
+from kera_hw.frontend.parser.core import (
+    BLOCK_LIKE,
+    BLOCK_LIKE_START,
+    ITEM_KEYWORDS,
+    LITERAL_START,
+    STMT_KEYWORDS,
+    ParserCore,
+)
 from kera_hw.frontend.parser.rules import Completed, Marker
 from kera_hw.frontend.syntax.kinds import SyntaxKind
 from kera_hw.support import Fix, Span
 
 K = SyntaxKind
+_ARMS_END = STMT_KEYWORDS | ITEM_KEYWORDS  # the `}` is missing
 _ARM_START = frozenset((K.IDENT, K.UNDERSCORE))
 _ARM_STOP = frozenset((K.COMMA, K.FAT_ARROW, K.SEMICOLON))
 
@@ -162,7 +170,7 @@ class Primaries(ParserCore):
         opener = self.pos
         self.bump()
         self.expected_closers.append(K.R_BRACE)
-        while not (self.at(K.R_BRACE) or self.at(K.END)):
+        while not (self.at(K.R_BRACE) or self.at(K.END) or self.current in _ARMS_END):
             before = self.pos
             last = self._arm()
             if self.eat(K.COMMA) or (last is not None and last.kind in BLOCK_LIKE):
