@@ -56,6 +56,7 @@ class Prover:
         self.scope = Scope(None)
         self.report: Callable[[Diagnostic], None] = self.diagnostics.add
         self.in_form = False
+        self.in_refine = False
         self._quiet = 0
         self._exprs = expr_rules
         self._stmts = stmt_rules
@@ -76,11 +77,21 @@ class Prover:
     @contextmanager
     def forming(self) -> Generator[None]:
         """Within it a linear form is being worked out."""
-        self.in_form = True
+        outer, self.in_form = self.in_form, True
         try:
             yield
         finally:
-            self.in_form = False
+            self.in_form = outer
+        self.in_refine = False
+
+    @contextmanager
+    def refining(self) -> Generator[None]:
+        """Within it a condition is being learnt from."""
+        self.in_refine = True
+        try:
+            yield
+        finally:
+            self.in_refine = False
 
     @contextmanager
     def guarded(self, cond: hir.Expr, truth: bool) -> Generator[None]:

@@ -29,14 +29,10 @@ _LINEAR_OPS = frozenset(("integer.add", "integer.sub", "integer.mul", "integer.n
 
 def known(prover: Prover, state: State, expr: hir.Expr, interval: MaybeInterval) -> MaybeInterval:
     """The interval narrowed by what is known about this very expression."""
-    if interval is None or not state.facts:
+    if interval is None or not (state.facts or state.differences):
         return interval
     key = prover.scope.definitions.key(expr)
-    fact = state.facts.get(key) if key is not None else None
-    if fact is None:
-        return interval
-    met = interval.meet(fact)
-    return interval if met.empty else met
+    return interval if key is None else state.narrowed(key, interval)
 
 
 def const(prover: Prover, state: State, expr: hir.Const) -> Ranges:
@@ -93,11 +89,8 @@ def _by_form(prover: Prover, state: State, expr: hir.Op, interval: MaybeInterval
         return interval
     if prover.in_form:
         return interval  # forms of atoms of forms would cost a power of the depth
-    with prover.forming():
-        whole = form_interval(prover, state, linear(prover, state, expr))
-    if whole is None or not whole.within(full):
-        return interval
-    return interval.meet(whole)
+    whole = form_interval(prover, state, linear(prover, state, expr))
+    return interval.meet(whole) if whole is not None and whole.within(full) else interval
 
 
 def _selected(prover: Prover, state: State, args: Sequence[hir.Expr]) -> Ranges:

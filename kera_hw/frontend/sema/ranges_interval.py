@@ -118,7 +118,8 @@ def _div(args: Sequence[Interval], _: OpShape) -> MaybeInterval:
 def _rem(args: Sequence[Interval], _: OpShape) -> MaybeInterval:
     a, b = args
     if b.low <= 0 <= b.high:
-        return a  # x % 0 is x, and any other remainder is no further from zero, on the same side
+        # x % 0 is x, and any other remainder is no further from zero, on the same side.
+        return Interval(min(a.low, 0), max(a.high, 0))
     most = max(abs(b.low), abs(b.high)) - 1
     if a.low >= 0 and a.high < min(abs(b.low), abs(b.high)):
         return a

@@ -14,6 +14,8 @@ from kera_hw.frontend.sema import hir
 Key = tuple[Any, ...]
 
 _DEPTH = 8
+# A local whose definition is larger stands for itself: else keys double with each `let b = a + a`.
+_ALIAS_SIZE = 24
 
 
 class Definitions:
@@ -30,7 +32,9 @@ class Definitions:
         pattern = stmt.pattern
         if isinstance(pattern, hir.Binding) and not pattern.var.mutable:
             key = self.key(stmt.value)
-            if key is not None and not any(var.mutable for var in key_vars(key)):
+            if key is None or key_size(key) > _ALIAS_SIZE:
+                return
+            if not any(var.mutable for var in key_vars(key)):
                 self._keys[pattern.var] = key
 
     def value_of(self, var: hir.Var) -> hir.Expr | None:
@@ -55,6 +59,8 @@ class Definitions:
             return None if base is None else ("field", base, expr.index)
         if isinstance(expr, hir.Op):
             return self._parts(("op", expr.name, expr.type, _frozen(expr.attrs)), expr.args, depth)
+        if isinstance(expr, hir.Logical):
+            return self._parts(("op", expr.op), (expr.lhs, expr.rhs), depth)
         if isinstance(expr, hir.Index) and expr.mode == "proved":
             entries = [entry for entry in expr.entries if not isinstance(entry, hir.Slice)]
             if len(entries) == len(expr.entries):
@@ -73,6 +79,11 @@ class Definitions:
 
 def _frozen(attrs: Mapping[str, Any]) -> Key:
     return tuple(sorted(((name, repr(value)) for name, value in attrs.items())))
+
+
+def key_size(key: Key) -> int:
+    """How many tuples the key is made of."""
+    return 1 + sum(key_size(part) for part in key if isinstance(part, tuple))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def key_vars(key: Key) -> Iterator[hir.Var]:

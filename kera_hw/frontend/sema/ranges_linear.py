@@ -18,6 +18,7 @@ from kera_hw.types import IntType
 
 _MAX_TERMS = 8
 _MAX_DEPTH = 12
+_MAX_STEPS = 64
 
 
 @dataclass(slots=True)
@@ -46,52 +47,63 @@ def constant_value(expr: hir.Expr) -> int | None:
 
 def linear(prover: Prover, state: State, expr: hir.Expr, depth: int = _MAX_DEPTH) -> Linear:
     """The expression's form modulo 2^W; at worst the expression as one atom."""
-    value = constant_value(expr)
-    if value is not None:
-        return Linear(value)
-    if depth > 0:
-        if isinstance(expr, hir.Local):
-            definition = prover.scope.definitions.value_of(expr.var)
-            if definition is not None and definition.type == expr.type:
-                return linear(prover, state, definition, depth - 1)
-        elif isinstance(expr, hir.Op) and isinstance(expr.type, IntType):
-            found = _of_op(prover, state, expr, depth - 1)
-            if found is not None and len(found.terms) <= _MAX_TERMS:
-                return found
-    key = prover.scope.definitions.key(expr) or ("id", id(expr))
-    return Linear(0, {key: 1}, {key: expr})
+    return _Expansion(prover, state).form(expr, depth)
 
 
-def _of_op(prover: Prover, state: State, expr: hir.Op, depth: int) -> Linear | None:
-    args = expr.args
-    if expr.name in ("integer.add", "integer.sub"):
-        left, right = (linear(prover, state, arg, depth) for arg in args)
-        return left.add(right, 1 if expr.name == "integer.add" else -1)
-    if expr.name == "integer.neg":
-        return Linear().add(linear(prover, state, args[0], depth), -1)
-    if expr.name == "integer.mul":
-        for factor, other in ((args[0], args[1]), (args[1], args[0])):
-            value = constant_value(factor)
-            if value is not None:
-                return Linear().add(linear(prover, state, other, depth), value)
-    if expr.name == "bits.shl":
-        amount = constant_value(args[1])
-        if amount is not None and amount < 64:
-            return Linear().add(linear(prover, state, args[0], depth), 1 << amount)
-    if expr.name == "convert.cast":
-        return _of_cast(prover, state, expr, depth)
-    return None
+class _Expansion:
+    """Works a form out within a bounded number of steps: locals may stand for ever larger expressions."""
 
+    def __init__(self, prover: Prover, state: State) -> None:
+        self.prover = prover
+        self.state = state
+        self.steps = _MAX_STEPS
 
-def _of_cast(prover: Prover, state: State, expr: hir.Op, depth: int) -> Linear | None:
-    inner, target = expr.args[0], expr.type
-    source = inner.type
-    if not isinstance(source, IntType) or not isinstance(target, IntType):
+    def form(self, expr: hir.Expr, depth: int) -> Linear:
+        value = constant_value(expr)
+        if value is not None:
+            return Linear(value)
+        self.steps -= 1
+        if depth > 0 and self.steps > 0:
+            if isinstance(expr, hir.Local):
+                definition = self.prover.scope.definitions.value_of(expr.var)
+                if definition is not None and definition.type == expr.type:
+                    return self.form(definition, depth - 1)
+            elif isinstance(expr, hir.Op) and isinstance(expr.type, IntType):
+                found = self._of_op(expr, depth - 1)
+                if found is not None and len(found.terms) <= _MAX_TERMS:
+                    return found
+        key = self.prover.scope.definitions.key(expr) or ("id", id(expr))
+        return Linear(0, {key: 1}, {key: expr})
+
+    def _of_op(self, expr: hir.Op, depth: int) -> Linear | None:
+        args = expr.args
+        if expr.name in ("integer.add", "integer.sub"):
+            left, right = (self.form(arg, depth) for arg in args)
+            return left.add(right, 1 if expr.name == "integer.add" else -1)
+        if expr.name == "integer.neg":
+            return Linear().add(self.form(args[0], depth), -1)
+        if expr.name == "integer.mul":
+            for factor, other in ((args[0], args[1]), (args[1], args[0])):
+                value = constant_value(factor)
+                if value is not None:
+                    return Linear().add(self.form(other, depth), value)
+        if expr.name == "bits.shl":
+            amount = constant_value(args[1])
+            if amount is not None and amount < 64:
+                return Linear().add(self.form(args[0], depth), 1 << amount)
+        if expr.name == "convert.cast":
+            return self._of_cast(expr, depth)
         return None
-    form = linear(prover, state, inner, depth)
-    if target.width_bits <= source.width_bits:
-        return form  # truncation keeps equality modulo the smaller power
-    return form if is_exact(prover, state, form, source) else None
+
+    def _of_cast(self, expr: hir.Op, depth: int) -> Linear | None:
+        inner, target = expr.args[0], expr.type
+        source = inner.type
+        if not isinstance(source, IntType) or not isinstance(target, IntType):
+            return None
+        form = self.form(inner, depth)
+        if target.width_bits <= source.width_bits:
+            return form  # truncation keeps equality modulo the smaller power
+        return form if is_exact(self.prover, self.state, form, source) else None
 
 
 def is_exact(prover: Prover, state: State, form: Linear, kind: IntType) -> bool:
@@ -101,8 +113,19 @@ def is_exact(prover: Prover, state: State, form: Linear, kind: IntType) -> bool:
 
 
 def atom_interval(prover: Prover, state: State, expr: hir.Expr) -> Interval | None:
-    found = prover.peek(state, expr)
+    """The range of an expression by its parts alone, without forms and conditions: in linear time."""
+    with prover.forming():
+        found = prover.peek(state, expr)
     return found[0] if found else None
+
+
+def best_interval(prover: Prover, state: State, expr: hir.Expr) -> Interval | None:
+    """The range of an expression by its parts, and by its linear form where that is exact."""
+    interval, full = atom_interval(prover, state, expr), type_interval(expr.type)
+    if interval is None or full is None or not isinstance(expr.type, IntType):
+        return interval
+    whole = form_interval(prover, state, linear(prover, state, expr))
+    return interval.meet(whole) if whole is not None and whole.within(full) else interval
 
 
 def form_interval(prover: Prover, state: State, form: Linear) -> Interval | None:

@@ -5,7 +5,14 @@ from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.ranges_core import Prover
 from kera_hw.frontend.sema.ranges_interval import Interval, type_interval
 from kera_hw.frontend.sema.ranges_keys import Key
-from kera_hw.frontend.sema.ranges_linear import Linear, atom_interval, constant_value, is_exact, linear
+from kera_hw.frontend.sema.ranges_linear import (
+    Linear,
+    atom_interval,
+    best_interval,
+    constant_value,
+    is_exact,
+    linear,
+)
 from kera_hw.frontend.sema.ranges_state import State, join
 from kera_hw.types import BoolType, FixType, IntType
 
@@ -13,7 +20,26 @@ _NEGATED = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "e
 
 
 def refine(prover: Prover, state: State, cond: hir.Expr, truth: bool) -> None:
-    """Narrow the state to where ``cond`` is ``truth``. Facts only ever get sharper."""
+    """Narrow the state to where ``cond`` is ``truth``. Facts only ever get sharper.
+
+    Nothing is learnt from conditions met while another one is looked into: that could take a power of
+    the depth, for facts about conditions within conditions.
+    """
+    if prover.in_form or prover.in_refine:
+        return
+    with prover.refining():
+        _refine(prover, state, cond, truth)
+
+
+def refine_bound(prover: Prover, state: State, expr: hir.Expr, interval: Interval) -> None:
+    """Narrow the state to where an integer lies in ``interval``; as ``refine`` in all else."""
+    if prover.in_form or prover.in_refine:
+        return
+    with prover.refining():
+        bound(prover, state, expr, interval)
+
+
+def _refine(prover: Prover, state: State, cond: hir.Expr, truth: bool) -> None:
     if state.dead or not isinstance(cond.type, BoolType):
         return
     value = constant_value(cond)
@@ -21,12 +47,12 @@ def refine(prover: Prover, state: State, cond: hir.Expr, truth: bool) -> None:
         state.dead = state.dead or bool(value) != truth
         return
     if isinstance(cond, hir.Block) and not cond.stmts and cond.result is not None:
-        refine(prover, state, cond.result, truth)
+        _refine(prover, state, cond.result, truth)
         return
     if isinstance(cond, hir.Local):
         definition = prover.scope.definitions.value_of(cond.var)
         if definition is not None:
-            refine(prover, state, definition, truth)
+            _refine(prover, state, definition, truth)
     elif isinstance(cond, hir.Logical):
         _refine_pair(prover, state, cond.lhs, cond.rhs, cond.op == "and", truth)
     elif isinstance(cond, hir.Op):
@@ -41,7 +67,7 @@ def _refine_op(prover: Prover, state: State, cond: hir.Op, truth: bool) -> None:
     if cond.name in ("bits.and", "bits.or"):
         _refine_pair(prover, state, *cond.args, both=verb == "and", truth=truth)
     elif cond.name == "bits.not":
-        refine(prover, state, cond.args[0], not truth)
+        _refine(prover, state, cond.args[0], not truth)
     elif family == "compare":
         compare = verb if truth else _NEGATED[verb]
         if isinstance(cond.args[0].type, IntType | FixType):
@@ -50,7 +76,7 @@ def _refine_op(prover: Prover, state: State, cond: hir.Op, truth: bool) -> None:
             for fixed, other in (cond.args, cond.args[::-1]):
                 value = constant_value(fixed)
                 if value is not None:
-                    refine(prover, state, other, bool(value) == (compare == "eq"))
+                    _refine(prover, state, other, bool(value) == (compare == "eq"))
 
 
 def _refine_pair(
@@ -58,13 +84,13 @@ def _refine_pair(
 ) -> None:
     """``both``: a conjunction, else a disjunction."""
     if both == truth:
-        refine(prover, state, lhs, truth)
-        refine(prover, state, rhs, truth)
+        _refine(prover, state, lhs, truth)
+        _refine(prover, state, rhs, truth)
         return
     first, second = state.copy(), state.copy()
-    refine(prover, first, lhs, truth)
-    refine(prover, second, lhs, not truth)
-    refine(prover, second, rhs, truth)
+    _refine(prover, first, lhs, truth)
+    _refine(prover, second, lhs, not truth)
+    _refine(prover, second, rhs, truth)
     both_dead = first.dead and second.dead
     state.become(join(first, second))
     state.dead = both_dead
@@ -100,7 +126,7 @@ def _differs(prover: Prover, state: State, expr: hir.Expr, value: int) -> None:
 
 def _at_most(prover: Prover, state: State, a: hir.Expr, b: hir.Expr, most: int) -> None:
     """``a - b <= most``, as integers."""
-    first, second = atom_interval(prover, state, a), atom_interval(prover, state, b)
+    first, second = best_interval(prover, state, a), best_interval(prover, state, b)
     if first is None or second is None:
         return
     bound(prover, state, a, Interval(first.low, second.high + most))

@@ -10,6 +10,9 @@ from kera_hw.frontend.sema.ranges_keys import Key, key_vars
 
 Ranges = list[MaybeInterval]
 
+# How many differences are followed in a row: i < j, j < k, k < n.
+_CHAIN = 3
+
 
 @dataclass(slots=True)
 class State:
@@ -52,6 +55,27 @@ class State:
         merged = interval if found is None else found.meet(interval)
         self.facts[key] = merged
         self.dead = self.dead or merged.empty
+
+    def narrowed(self, key: Key, interval: Interval, depth: int = _CHAIN) -> Interval:
+        """The interval of an expression narrowed by facts about it and its differences from others.
+
+        Facts that leave nothing mean a point never reached; the interval then stays as it is.
+        """
+        fact = self.facts.get(key)
+        found = interval if fact is None else interval.meet(fact)
+        if depth > 0:
+            for (a, b), most in self.differences.items():
+                if a == key and (other := self._of_key(b, depth)) is not None:
+                    found = found.meet(Interval(found.low, other.high + most))
+                elif b == key and (other := self._of_key(a, depth)) is not None:
+                    found = found.meet(Interval(other.low - most, found.high))
+        return interval if found.empty else found
+
+    def _of_key(self, key: Key, depth: int) -> Interval | None:
+        own = self.facts.get(key)
+        if key[0] == "var" and len(held := self.ranges.get(key[1], ())) == 1:
+            own = held[0] if own is None or held[0] is None else own.meet(held[0])
+        return None if own is None else self.narrowed(key, own, depth - 1)
 
     def learn_difference(self, a: Key, b: Key, most: int) -> None:
         if a != b:

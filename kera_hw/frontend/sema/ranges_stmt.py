@@ -14,7 +14,7 @@ from kera_hw.frontend.sema.lower_scan import assigned_ranges, field_range, item_
 from kera_hw.frontend.sema.ranges_core import Prover, full_ranges
 from kera_hw.frontend.sema.ranges_expr import visit_place, write_ranges
 from kera_hw.frontend.sema.ranges_interval import Interval, MaybeInterval, type_interval
-from kera_hw.frontend.sema.ranges_refine import bound, refine
+from kera_hw.frontend.sema.ranges_refine import refine, refine_bound
 from kera_hw.frontend.sema.ranges_state import Ranges, State, hull_of, join
 from kera_hw.types import Type, leaf_types, shape_of
 
@@ -125,7 +125,7 @@ def _refine_pattern(prover: Prover, state: State, scrutinee: hir.Expr, pattern: 
     if isinstance(pattern, hir.IntRange):
         if pattern.low == pattern.high and str(scrutinee.type) == "bool":
             refine(prover, state, scrutinee, bool(pattern.low))
-        bound(prover, state, scrutinee, Interval(pattern.low, pattern.high))
+        refine_bound(prover, state, scrutinee, Interval(pattern.low, pattern.high))
     elif isinstance(pattern, hir.TuplePattern):
         for position, item in enumerate(pattern.items):
             _refine_pattern(prover, state, _item(scrutinee, position), item)
@@ -151,7 +151,7 @@ def _exclude(prover: Prover, state: State, scrutinee: hir.Expr, patterns: Iterab
             low = pattern.high + 1
         elif pattern.low <= high <= pattern.high:
             high = pattern.low - 1
-        bound(prover, state, scrutinee, Interval(low, high))
+        refine_bound(prover, state, scrutinee, Interval(low, high))
         state.dead = state.dead or low > high
 
 
