@@ -19,8 +19,8 @@ from kera_hw.schedule.plan import Plan
 Interface = Literal["stream", "none"]
 Style = Literal["ecp5", "generic"]
 
-# Our module -> the vendor cell it instantiates, for which a simulation model is appended.
-_LIBRARY = {"kera_ecp5_add": "CCU2C", "kera_ecp5_mul": "MULT18X18D"}
+# Modules that instantiate vendor cells in synthesis (Yosys defines SYNTHESIS) and simulate without them.
+_LIBRARY = ("kera_ecp5_add", "kera_ecp5_mul")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +113,8 @@ def _ports(netlist: Netlist, outputs: tuple[tuple[str, int], ...], interface: st
 
 
 def _library(text: str) -> list[str]:
-    """The helper modules that ``text`` instantiates, then the models of their vendor cells."""
-    used = [module for module in _LIBRARY if re.search(rf"\b{module}\b", text)]
-    if not used:
-        return []
-    models = "\n".join(model_text(_LIBRARY[module]) for module in used)
-    return [*(model_text(module) for module in used), f"`ifndef SYNTHESIS\n{models}`endif\n"]
+    """The helper modules that ``text`` instantiates."""
+    return [model_text(module) for module in _LIBRARY if re.search(rf"\b{module}\b", text)]
 
 
 @cache

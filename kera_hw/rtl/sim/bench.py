@@ -18,10 +18,12 @@ from kera_hw.rtl.emit.naming import escaped
 from kera_hw.rtl.emit.verilog import Emitted, Port
 from kera_hw.rtl.sim.words import Words, words_of
 from kera_hw.rtl.toolchain.process import run_tool, scratch
-from kera_hw.rtl.toolchain.verilator import Trace, build
+from kera_hw.rtl.toolchain.verilator import Optimisation, Trace, build
 
 _MIN_WORDS = 3  # Verilator keeps vectors from 65 bits on as arrays of words, which the bench relies on
 _HEADER_WORDS = 5
+_LARGE_TEXT = 100_000  # characters of Verilog
+_LARGE_WORK = 10_000_000_000  # characters times items
 _FAULTS = {
     1: "out_valid changed with out_ready",
     2: "the result was not held while valid and not ready",
@@ -86,7 +88,7 @@ def simulate(
     count = len(items[0]) if items else 0
     kind: Trace = "none" if trace is None else ("fst" if trace.suffix == ".fst" else "vcd")
     with scratch("sim") as work:
-        program = _build(emitted, work, kind)
+        program = _build(emitted, work, kind, _optimisation(emitted, count))
         rows = _rows(items, emitted.data_inputs)
         (work / "input.bin").write_bytes(rows.tobytes())
         limit = _cycle_limit(emitted, count, traffic)
@@ -120,7 +122,13 @@ def _bus_words(ports: Sequence[Port]) -> int:
     return max(_MIN_WORDS, sum(words_of(port.width) for port in ports))
 
 
-def _build(emitted: Emitted, work: Path, trace: Trace) -> Path:
+def _optimisation(emitted: Emitted, items: int) -> Optimisation:
+    """Large designs take g++ longer to optimise than short runs take to simulate."""
+    size = len(emitted.verilog)
+    return "-O0" if size > _LARGE_TEXT and size * items < _LARGE_WORK else "-O1"
+
+
+def _build(emitted: Emitted, work: Path, trace: Trace, optimisation: Optimisation) -> Path:
     design, wrapper, header = work / "design.v", work / "kera_bench_top.v", work / "kera_bench.h"
     design.write_text(emitted.verilog, encoding="utf-8")
     wrapper.write_text(_wrapper(emitted), encoding="utf-8")
@@ -135,7 +143,7 @@ def _build(emitted: Emitted, work: Path, trace: Trace) -> Path:
     options = ["--x-initial", "unique", "--x-assign", "unique"]
     return build(
         source, [design, wrapper], "kera_bench_top", work / "build",
-        headers=[header], options=options, trace=trace,
+        headers=[header], options=options, optimisation=optimisation, trace=trace,
     )
 
 

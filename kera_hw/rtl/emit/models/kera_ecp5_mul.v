@@ -1,5 +1,5 @@
-// An 18 x 18 bit multiplier on MULT18X18D, with RANKS (0 to 3) of its own registers: 1 = output, 2 = input and output,
-// 3 = input, pipeline and output. `ce` moves them all.
+// An 18 x 18 bit multiplier on MULT18X18D, with RANKS (0 to 3) of its own registers: 1 = output, 2 = input and
+// output, 3 = input, pipeline and output. `ce` moves them all.
 module kera_ecp5_mul #(
   parameter A_SIGNED = 1'b0,
   parameter B_SIGNED = 1'b0,
@@ -11,6 +11,7 @@ module kera_ecp5_mul #(
   input  wire [17:0] b,
   output wire [35:0] p
 );
+`ifdef SYNTHESIS
   MULT18X18D #(
     .REG_INPUTA_CLK(RANKS >= 2 ? "CLK0" : "NONE"), .REG_INPUTA_CE("CE0"), .REG_INPUTA_RST("RST0"),
     .REG_INPUTB_CLK(RANKS >= 2 ? "CLK0" : "NONE"), .REG_INPUTB_CE("CE0"), .REG_INPUTB_RST("RST0"),
@@ -31,4 +32,26 @@ module kera_ecp5_mul #(
     .P18(p[18]), .P19(p[19]), .P20(p[20]), .P21(p[21]), .P22(p[22]), .P23(p[23]), .P24(p[24]), .P25(p[25]), .P26(p[26]),
     .P27(p[27]), .P28(p[28]), .P29(p[29]), .P30(p[30]), .P31(p[31]), .P32(p[32]), .P33(p[33]), .P34(p[34]), .P35(p[35])
   );
+`else
+  // For simulation: the product, then all ranks.
+  wire signed [35:0] a_wide = {{18{A_SIGNED & a[17]}}, a};
+  wire signed [35:0] b_wide = {{18{B_SIGNED & b[17]}}, b};
+  wire [35:0] product = a_wide * b_wide;
+  generate
+    if (RANKS == 0) begin : direct
+      assign p = product;
+      /* verilator lint_off UNUSEDSIGNAL */
+      wire unused = &{1'b0, clk, ce};
+      /* verilator lint_on UNUSEDSIGNAL */
+    end else begin : ranked
+      reg [36*RANKS-1:0] kept;
+      if (RANKS == 1) begin : one
+        always @(posedge clk) if (ce) kept <= product;
+      end else begin : several
+        always @(posedge clk) if (ce) kept <= {kept[36*RANKS-37:0], product};
+      end
+      assign p = kept[36*RANKS-1:36*RANKS-36];
+    end
+  endgenerate
+`endif
 endmodule
