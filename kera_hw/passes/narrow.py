@@ -75,12 +75,9 @@ def _decide(node: Candidate, known: Sequence[Interval]) -> Ref | None:
         verdict = _compare(node.opcode, known[0], known[1])
         return None if verdict is None else node.store.constant(node.original.types[0], verdict)
     if node.opcode in ("integer.min", "integer.max", "fixed.min", "fixed.max"):
-        a, b = known if node.opcode.endswith("min") else reversed(known)
-        first, second = (0, 1) if node.opcode.endswith("min") else (1, 0)
-        if a.high <= b.low:
-            return node.inputs[first]
-        if b.high <= a.low:
-            return node.inputs[second]
+        lower = 0 if known[0].high <= known[1].low else 1 if known[1].high <= known[0].low else None
+        if lower is not None:
+            return node.inputs[lower if node.opcode.endswith("min") else 1 - lower]
     if node.opcode in ("integer.abs", "fixed.abs") and known[0].low >= 0:
         return node.inputs[0]
     if node.opcode == "integer.rem" and known[0].low >= 0 and known[0].high < known[1].low:
