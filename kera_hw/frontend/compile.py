@@ -32,7 +32,7 @@ class Frontend:
 def compile_source(file: SourceFile, load: Callable[[str], SourceFile | None]) -> Frontend:
     """Compile a file; ``load`` gives a module's file by name (None: there is none). Never raises for input."""
     unit, diagnostics = parse(file)
-    program, found = check(unit, file, load, evaluate_constant)
+    program, found = check(unit, file, load, evaluate_constant, diagnostics)
     diagnostics += found
     if program is None or _broken(diagnostics):
         return Frontend(unit, None, None, tuple(diagnostics))

@@ -1,6 +1,8 @@
 """The entry: a parsed file to a checked program."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kera_hw.frontend.parser import deep_recursion
 from kera_hw.frontend.sema import (
     builtins_effects,
@@ -29,23 +31,26 @@ assert set(BUILTINS) - set(HANDLERS) == {"assert", "assert_eq"}
 
 def check(
     unit: ast.SourceUnit, file: SourceFile, load: Load, evaluate: Evaluate,
+    syntax: Sequence[Diagnostic] = (),
 ) -> tuple[hir.Program | None, list[Diagnostic]]:
     """Check a parsed file with the modules it imports.
 
     ``load`` gives the file of a module by name (None: there is none). ``evaluate`` gives the value of a
     constant expression in interpreter form (``hir.Const``), by the reference semantics; it may raise
-    KeraError with diagnostics. The program is None when some diagnostic is an error, or when a syntax
-    error (which the parser has reported) left something without a meaning; that stays silent here.
+    KeraError with diagnostics. ``syntax`` is what the parser has reported: of the items concerned nothing
+    more is said. The program is None when some diagnostic is an error, or when a syntax error left
+    something without a meaning.
     """
     with deep_recursion():
-        return _check(unit, file, load, evaluate)
+        return _check(unit, file, load, evaluate, syntax)
 
 
 def _check(
-    unit: ast.SourceUnit, file: SourceFile, load: Load, evaluate: Evaluate,
+    unit: ast.SourceUnit, file: SourceFile, load: Load, evaluate: Evaluate, syntax: Sequence[Diagnostic],
 ) -> tuple[hir.Program | None, list[Diagnostic]]:
     root = Module("", file, unit)
     checker = Checker(root, load, evaluate, check_body, sign)
+    checker.note_syntax(file, unit, syntax)
     declare(root, checker.report)
     good = _check_items(checker, root)
     checker.drain()

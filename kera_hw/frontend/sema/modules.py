@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kera_hw.frontend.parser import parse
 from kera_hw.frontend.sema.scope import ItemSymbol, Module, closest
 from kera_hw.frontend.syntax import ast
+from kera_hw.frontend.syntax.kinds import SyntaxKind
 from kera_hw.support import Fix, Label, SourceFile, Span
 
 if TYPE_CHECKING:
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 def declare(module: Module, report: Callable[..., None]) -> Module:
     """Enter the items of a module's file by name; a second one of a name is K0202."""
     for node in module.unit.items:
+        if isinstance(node, ast.Error):
+            module.lost_names.update(
+                leaf.text for leaf in node.node.leaves() if leaf.kind is SyntaxKind.IDENT
+            )
         token = node.name_token
         if token is None or isinstance(node, (ast.TestItem, ast.Error)):
             continue
@@ -96,6 +101,7 @@ class Modules:
     def _parse(self, name: str, source: SourceFile) -> Module:
         unit, diagnostics = parse(source)
         self._checker.diagnostics.extend(diagnostics)
+        self._checker.note_syntax(source, unit, diagnostics)
         return declare(Module(name, source, unit), self._checker.report)
 
     def member(self, file: SourceFile, module: Module, name: str, span: Span) -> ItemSymbol | None:

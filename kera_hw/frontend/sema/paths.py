@@ -35,7 +35,10 @@ def _qualified(ctx: Context, path: ast.Path) -> Symbol | None:
 
 
 def unknown_name(ctx: Context, name: str, span: Span) -> None:
-    """K0201, with the name that was probably meant."""
+    """K0201, with the name that was probably meant; silent for what a syntax error may have swallowed."""
+    if name in ctx.module.lost_names:
+        ctx.shared.errors += 1
+        return
     if name in BUILTINS:
         ctx.report("K0205", f"`{name}` is a built-in operation; call it: `{name}(..)`.", span)
         return

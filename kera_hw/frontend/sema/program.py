@@ -64,6 +64,7 @@ class Checker:
         self.queue: list[Instance] = []
         self.names_only = False
         self.evaluated: list[tuple[hir.Expr, SourceFile]] = []
+        self._unsound: dict[str, list[tuple[int, int]]] = {}
         self._reported: set[tuple[str, str, Span]] = set()
         self._evaluate = evaluate
         self._check_body = check_body
@@ -77,12 +78,25 @@ class Checker:
     ) -> None:
         if self.names_only and not code.startswith("K02"):
             return
+        if any(start <= span.start <= end for start, end in self._unsound.get(file.path, ())):
+            return
         # Instances of one generic function repeat its mistakes, with other types in the message.
         key = (code, file.path, span)
         if key in self._reported:
             return
         self._reported.add(key)
         self.diagnostics.add(Diagnostic(code, message, file, span, labels, notes, fix, severity))
+
+    def note_syntax(
+        self, file: SourceFile, unit: ast.SourceUnit, diagnostics: Iterable[Diagnostic],
+    ) -> None:
+        """Keep quiet about the items in which the parser found a mistake: what follows from it is noise."""
+        places = [item.span.start for item in diagnostics if item.is_error and item.span is not None]
+        if places:
+            spans = [(node.span.start, node.span.end) for node in unit.items]
+            self._unsound[file.path] = [
+                (start, end) for start, end in spans if any(start <= place <= end for place in places)
+            ]
 
     # -- names -------------------------------------------------------------------------------------
 

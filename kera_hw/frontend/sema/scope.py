@@ -60,6 +60,8 @@ class Module:
     file: SourceFile
     unit: ast.SourceUnit
     items: dict[str, ItemSymbol] = field(default_factory=dict[str, "ItemSymbol"])
+    #: Names inside top-level text that did not parse: it may have meant to declare them.
+    lost_names: set[str] = field(default_factory=set[str])
 
     def qualified(self, name: str) -> str:
         return f"{self.name}::{name}" if self.name else name

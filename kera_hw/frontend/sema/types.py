@@ -101,6 +101,9 @@ def _name_type(ctx: Context, node: ast.NameType) -> Type:
 
 
 def _unknown_type(ctx: Context, name: str, span: Span) -> Type:
+    if name in ctx.module.lost_names:
+        ctx.shared.errors += 1
+        return ERROR
     match = _INTEGER.fullmatch(name)
     if match is not None:
         ctx.report("K0319", f"Integers have 1 to 64 bits, so there is no type `{name}`.", span)

@@ -1,0 +1,65 @@
+"""Whole programs through the checker with the real evaluation of constants, and speed."""
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from kera_hw.frontend.parser import parse
+from kera_hw.frontend.sema import check
+from kera_hw.frontend.sema.lower_run import evaluate_constant
+from kera_hw.frontend.sema.testing import run_tests
+from kera_hw.support import SourceFile, render_diagnostics
+from tests.unit.sema_support import check_text
+from tests.unit.sema_verify import verify_program
+
+HERE = Path(__file__).parent
+FILES = sorted(HERE.glob("sema_*.kera")) + sorted((HERE.parents[1] / "examples").glob("*.kera"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_program(path: Path) -> None:
+    file = SourceFile(path.name, path.read_bytes())
+    unit, syntax = parse(file)
+    program, found = check(unit, file, lambda name: None, evaluate_constant, syntax)
+    assert program is not None and not syntax and not found, render_diagnostics([*syntax, *found])
+    verify_program(program)
+    results = run_tests(program)
+    assert results and all(result.passed for result in results)
+
+
+def test_checking_is_fast() -> None:
+    """A table of 64 words and 300 rounds, about five times sha256.kera, within a second."""
+    words = ", ".join(f"0x{n * 2654435761 % 2**32:08x}" for n in range(64))
+    body = "".join(
+        f" let t{n} = rotr(x, {n % 31}) ^ (x >> {n % 13}) + K[{n % 64}]; s = s + t{n};" for n in range(300)
+    )
+    text = f"const K: [u32; 64] = [{words}]; fn f(x: u32) -> u32 {{ let mut s = x;{body} s }}"
+    file = SourceFile.from_text(text)
+    unit, syntax = parse(file)
+    start = time.process_time()
+    program, _ = check(unit, file, lambda name: None, evaluate_constant, syntax)
+    assert program is not None
+    assert time.process_time() - start < 1.0
+
+
+def test_a_syntax_error_silences_its_item_only() -> None:
+    text = "fn f() -> u8 { let x = ; y }\nfn broken( -> u8 { 1 }\nfn g() -> u8 { z }"
+    file = SourceFile.from_text(text)
+    unit, syntax = parse(file)
+    program, found = check(unit, file, lambda name: None, evaluate_constant, syntax)
+    assert program is None and syntax
+    assert [file.text(item.span) for item in found if item.span is not None] == ["z"]
+
+
+def test_what_a_syntax_error_swallowed_is_not_unknown() -> None:
+    file = SourceFile.from_text("func helper(x: u8) -> u8 { x }\nfn g() -> u8 { helper(1) }")
+    unit, syntax = parse(file)
+    program, found = check(unit, file, lambda name: None, evaluate_constant, syntax)
+    assert program is None and syntax and not found
+
+
+def test_the_checker_needs_no_syntax_report() -> None:
+    program, found, _ = check_text("fn f() -> u8 { 1 }")
+    assert program is not None and not found
