@@ -74,7 +74,9 @@ def slice_bits(bits: Bits, low: int, width: int) -> Bits:
     """Bits [low, low + width) of a vector."""
     if len(bits) == 1 and low >= 0 and 0 < width <= bits[0].width - low:
         only = bits[0]
-        return const_bits(only.low >> low, width) if only.cell is None else (Segment(only.cell, only.low + low, width),)
+        if only.cell is None:
+            return const_bits(only.low >> low, width)
+        return (Segment(only.cell, only.low + low, width),)
     parts: list[Bits] = []
     position = 0
     for segment in bits:

@@ -1,4 +1,4 @@
-"""Helpers of the hardware lowering tests: build exports of single operations, compare with the interpreter."""
+"""For the hardware lowering tests: exports of single operations, compared with the interpreter."""
 from __future__ import annotations
 
 import random
@@ -27,7 +27,8 @@ def corner(kind: Type, rng: random.Random) -> int:
     raw = kind.raw if isinstance(kind, FixType) else kind
     assert isinstance(raw, IntType)
     if rng.random() < 0.4:
-        return raw.wrap(rng.choice([0, 1, -1, 2, raw.min, raw.max, raw.max - 1, raw.min + 1, 1 << rng.randrange(64)]))
+        corners = [0, 1, -1, 2, raw.min, raw.max, raw.max - 1, raw.min + 1, 1 << rng.randrange(64)]
+        return raw.wrap(rng.choice(corners))
     return raw.wrap(rng.getrandbits(64) >> rng.randrange(64))
 
 
@@ -73,10 +74,13 @@ def check(
     assert len(got_flat) == len(joined)
     for got, want in zip(got_flat, joined):
         assert np.array_equal(got, want)
-    items = [{f"in_p{i}": pack(a[k], kind) for i, (a, kind) in enumerate(zip(args, params))} for k in range(count)]
+    items = [
+        {f"in_p{i}": pack(a[k], kind) for i, (a, kind) in enumerate(zip(args, params))} for k in range(count)
+    ]
     got = run_netlist(netlist, items)
     buses = ["out_data"] if len(results) == 1 else [f"out_{i}" for i in range(len(results))]
     for k in range(count):
         for bus, want, ref in zip(buses, expected, results):
-            assert got[k][bus] == pack(want[k], ref.type), (items[k], bus, got[k][bus], pack(want[k], ref.type))
+            packed = pack(want[k], ref.type)
+            assert got[k][bus] == packed, (items[k], bus, got[k][bus], packed)
     return flat, netlist

@@ -1,4 +1,4 @@
-"""Tensor, reduction, fixed-point, conversion and control operations, flattened and mapped, against the interpreter."""
+"""Tensors, reductions, fixed point, conversions and control: flat and mapped, against the interpreter."""
 from __future__ import annotations
 
 import pytest
@@ -9,7 +9,8 @@ from kera_hw.types import BOOL, FixType, IntType, TensorType, Type
 
 from .hw_random import check
 
-U8, I8, I16, U32, I32 = IntType(8, False), IntType(8, True), IntType(16, True), IntType(32, False), IntType(32, True)
+U8, U32 = IntType(8, False), IntType(32, False)
+I8, I16, I32 = IntType(8, True), IntType(16, True), IntType(32, True)
 
 
 def t(*shape: int, element: Type = I8) -> TensorType:
@@ -116,7 +117,8 @@ def test_rounding(mode: str, overflow: str) -> None:
         s = Store()
         x = s.param(0, source)
         targets = [*FORMATS, FixType(5, 2, True), FixType(4, 4, False), FixType(20, 15, True)]
-        results = [s.op("convert.round_to", x, mode=mode, overflow=overflow, type=target) for target in targets]
+        how = {"mode": mode, "overflow": overflow}
+        results = [s.op("convert.round_to", x, type=target, **how) for target in targets]
         check(s, [source], results, count=40)
 
 
@@ -131,14 +133,16 @@ def test_conversions() -> None:
 
 def test_calls_loops_and_scans() -> None:
     s = Store()
-    step = s.region([U8, I16, I16], [s.op("integer.add", s.op("integer.mul", s.param(1, I16), s.param(2, I16)),
-                                          s.op("convert.cast", s.param(0, U8), type=I16))])
+    scaled = s.op("integer.mul", s.param(1, I16), s.param(2, I16))
+    counter = s.op("convert.cast", s.param(0, U8), type=I16)
+    step = s.region([U8, I16, I16], [s.op("integer.add", scaled, counter)])
     callee = s.region([I16, I16], [s.op("integer.sub", s.param(0, I16), s.param(1, I16)), s.param(0, I16)])
     a, b, items = s.param(0, I16), s.param(1, I16), s.param(2, t(4, element=I16))
     loop = outs(s, "control.loop", a, b, carried=1, count=5, index_type=U8, region=step, start=240, step=3)
     call = outs(s, "control.call", a, b, region=callee)
     body = s.region([I16, I16, I16], [
-        s.op("integer.add", s.param(0, I16), s.param(1, I16)), s.op("bits.xor", s.param(0, I16), s.param(2, I16)),
+        s.op("integer.add", s.param(0, I16), s.param(1, I16)),
+        s.op("bits.xor", s.param(0, I16), s.param(2, I16)),
     ])
     scan = outs(s, "control.scan", a, items, b, carried=1, items=1, length=4, region=body)
     pair = s.region([I16, I16, I16], [s.op("integer.max", s.param(0, I16), s.param(2, I16)), s.param(1, I16)])
@@ -176,5 +180,6 @@ def test_elementwise_over_tensors() -> None:
 def test_table_lookup_is_a_rom() -> None:
     s = Store()
     table = s.constant(t(64, element=U8), [(i * 37) % 251 for i in range(64)])
-    _, netlist = check(s, [IntType(6, False)], [s.op("tensor.index", table, s.param(0, IntType(6, False)))], count=80)
+    kind = IntType(6, False)
+    _, netlist = check(s, [kind], [s.op("tensor.index", table, s.param(0, kind))], count=80)
     assert any(type(cell).__name__ == "Rom" for cell in netlist.cells)

@@ -16,8 +16,8 @@ BINARY = [
     "compare.ne", "compare.lt", "compare.le", "compare.gt", "compare.ge", "integer.div", "integer.rem",
 ]
 UNARY = [
-    "integer.neg", "integer.abs", "integer.sign", "bits.not", "bits.reverse_bits", "bits.popcount", "bits.clz",
-    "bits.ctz",
+    "integer.neg", "integer.abs", "integer.sign", "bits.not", "bits.reverse_bits", "bits.popcount",
+    "bits.clz", "bits.ctz",
 ]
 DEVICES = ["ecp5-85k", "ice40-hx8k"]
 

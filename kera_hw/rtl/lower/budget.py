@@ -73,13 +73,14 @@ class Estimate:
         return kernel.shape[1] if node.opcode == "reduce.matmul" else kernel.shape[0]
 
     def _indexing(self, node: Node, outputs: int) -> int:
-        """Selects of a dynamic position; a constant one is wiring, as is one that unrolling makes constant."""
-        dynamic = [ref for ref in node.inputs[1:] if not _is_constant(ref.node) and not _follows_loop(ref.node)]
+        """Selects of a dynamic position; one known (after unrolling) is wiring."""
+        nodes = [ref.node for ref in node.inputs[1:]]
+        dynamic = [item for item in nodes if not _is_constant(item) and not _follows_loop(item)]
         return outputs * 2 if not dynamic else outputs * _elements(node.inputs[0].type)
 
 
 def _follows_loop(node: Node) -> bool:
-    """Whether an index may become constant by unrolling: it is built from constants and the first parameter."""
+    """Whether an index may become constant by unrolling: it is built from constants and parameters."""
     pending = [node]
     for _ in range(32):
         if not pending:
@@ -97,9 +98,9 @@ def check(export: Export) -> None:
     if size > NODE_BUDGET:
         raise LoweringError(Diagnostic(
             "K0610",
-            f"`{export.name}` unrolls to about {size:,} operations, more than the {NODE_BUDGET:,} that fit one "
-            "pipeline; it needs a loop pipeline, which is not available yet.",
-            notes=("Export a smaller piece, such as the body of the loop or one window, and stream over it.",),
+            f"`{export.name}` unrolls to about {size:,} operations, more than the {NODE_BUDGET:,} that fit "
+            "one pipeline; it needs a loop pipeline, which is not available yet.",
+            notes=("Export a smaller piece, such as the loop's body or one window, and stream over it.",),
         ))
     for var in export.state:
         width = bit_width(var.initial.type)

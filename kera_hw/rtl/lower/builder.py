@@ -175,7 +175,8 @@ class Builder:
             return self.op("bits.and", x[0], self.const(kind, divisor - 1))
         quotient = self.op("integer.div", x[0], x[1])
         shift = divisor.bit_length() - 1
-        return self.op("integer.sub", x[0], self.op("bits.shl", quotient, self.const(index_type(shift), shift)))
+        multiple = self.op("bits.shl", quotient, self.const(index_type(shift), shift))
+        return self.op("integer.sub", x[0], multiple)
 
     def _on_integer_abs(self, x: tuple[Ref, ...], _v: object, _: object) -> Ref | None:
         return x[0] if self.range(x[0])[0] >= 0 else None
@@ -197,7 +198,7 @@ class Builder:
     def _on_bits_and(self, x: tuple[Ref, ...], v: list[int | None], _: object) -> Ref | None:
         if x[0] == x[1]:
             return x[0]
-        ones = -1 if self.range(x[0])[0] < 0 or getattr(x[0].type, "signed", False) else type_range(x[0].type)[1]
+        ones = -1 if getattr(x[0].type, "signed", False) else type_range(x[0].type)[1]
         for a, b in ((0, 1), (1, 0)):
             if v[b] == 0:
                 return x[b]
@@ -291,10 +292,11 @@ class Builder:
             return self.op("control.select", x[0].node.inputs[0], x[2], x[1])
         if x[1].type != BOOL:
             return None
+        unless = self.op("bits.not", x[0])
         if v[1] is not None:
-            return self.op("bits.or", x[0], x[2]) if v[1] else self.op("bits.and", self.op("bits.not", x[0]), x[2])
+            return self.op("bits.or", x[0], x[2]) if v[1] else self.op("bits.and", unless, x[2])
         if v[2] is not None:
-            return self.op("bits.or", self.op("bits.not", x[0]), x[1]) if v[2] else self.op("bits.and", x[0], x[1])
+            return self.op("bits.or", unless, x[1]) if v[2] else self.op("bits.and", x[0], x[1])
         return None
 
     # Shapes used by several lowerings

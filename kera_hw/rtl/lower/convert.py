@@ -37,7 +37,8 @@ def cast(builder: Builder, ref: Ref, target: Type) -> Ref:
     inner = target.raw if isinstance(target, FixType) else target
     if target_fraction >= source_fraction:
         widened = builder.cast(raw, inner)
-        return of_raw(builder, _shift(builder, "bits.shl", widened, target_fraction - source_fraction), target)
+        scaled = _shift(builder, "bits.shl", widened, target_fraction - source_fraction)
+        return of_raw(builder, scaled, target)
     floored = _shift(builder, "bits.shr", raw, source_fraction - target_fraction)
     return of_raw(builder, builder.cast(floored, inner), target)
 

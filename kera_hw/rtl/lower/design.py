@@ -31,7 +31,7 @@ class FlatState:
 
 @dataclass(frozen=True, slots=True)
 class FlatDesign:
-    """A flat region: its parameters are ``inputs`` then ``states``; its results ``outputs``, then next states.
+    """A flat region: parameters are ``inputs``, then ``states``; results ``outputs``, then next states.
 
     ``in_buses`` and ``out_buses`` give every port with its width in bits, in packing order, also those that
     no leaf reaches.
@@ -48,7 +48,7 @@ class FlatDesign:
 
 
 class LoweringError(Exception):
-    """The program is right but this hardware cannot be made; carries the diagnostic. Never leaves the package."""
+    """The program is right but this hardware can't be made; carries the diagnostic. Stays in the package."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.message)

@@ -18,8 +18,18 @@ from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatState, LoweringEr
 from kera_hw.rtl.lower.tensors import Handler
 from kera_hw.rtl.lower.values import Tensor, Value, elementwise, items_of, rebuild
 from kera_hw.support import Diagnostic
-from kera_hw.types import BOOL, FixType, FloatType, TensorType, TokenType, TupleType, Type
-from kera_hw.types import bit_width, element_type, leaf_types, shape_of
+from kera_hw.types import (
+    BOOL,
+    FixType,
+    FloatType,
+    TensorType,
+    TokenType,
+    TupleType,
+    Type,
+    bit_width,
+    element_type,
+    shape_of,
+)
 
 _FIXED_FAMILY = "fixed."
 
@@ -78,7 +88,10 @@ class Flattener:
         if opcode == "integer.add_carry":
             return self._add_carry(args)
         if opcode == "convert.bitcast":
-            return [elementwise(lambda x: builder.op(opcode, x, type=kind), args)]
+            def reread(x: Ref) -> Ref:
+                return builder.op(opcode, x, type=kind)
+
+            return [elementwise(reread, args)]
         if opcode == "fixed.mul":
             assert isinstance(kind, FixType)
             raw = kind.raw
@@ -89,7 +102,10 @@ class Flattener:
 
             return [elementwise(multiply, args)]
         if opcode == "fixed.sign":
-            return [elementwise(lambda x: self._fixed_sign(x, kind), args)]
+            def sign(x: Ref) -> Ref:
+                return self._fixed_sign(x, kind)
+
+            return [elementwise(sign, args)]
         if opcode.startswith(_FIXED_FAMILY):
             opcode = "integer." + opcode.removeprefix(_FIXED_FAMILY)
 
@@ -121,12 +137,20 @@ class Flattener:
 
     def _cast(self, node: Node, args: list[Value]) -> list[Value]:
         target = cast(Type, node.attr("type"))
-        return [elementwise(lambda x: convert.cast(self.builder, x, target), args)]
+
+        def scalar(x: Ref) -> Ref:
+            return convert.cast(self.builder, x, target)
+
+        return [elementwise(scalar, args)]
 
     def _round_to(self, node: Node, args: list[Value]) -> list[Value]:
         target = cast(Type, node.attr("type"))
         mode, overflow = cast(str, node.attr("mode")), cast(str, node.attr("overflow"))
-        return [elementwise(lambda x: convert.round_to(self.builder, x, target, mode, overflow), args)]
+
+        def scalar(x: Ref) -> Ref:
+            return convert.round_to(self.builder, x, target, mode, overflow)
+
+        return [elementwise(scalar, args)]
 
     def _constant(self, node: Node, _args: list[Value]) -> list[Value]:
         kind = node.types[0]
@@ -258,11 +282,6 @@ _FLOAT_WIRING = frozenset(
      "control.map", "control.scan"}
 
 
-def _leaf_names(export: Export) -> list[tuple[str, Type]]:
-    """Bus name and type of every leaf of the parameters."""
-    return [(f"in_{name}", leaf) for name, kind in export.params for leaf in leaf_types(kind)]
-
-
 def _result_buses(export: Export) -> list[tuple[str, Type]]:
     if isinstance(export.result, TupleType):
         return [(f"out_{i}", item) for i, item in enumerate(export.result.items)]
@@ -310,7 +329,8 @@ def _check_export(export: Export) -> None:
     for name, _ in export.params:
         if name in ("valid", "ready"):
             raise LoweringError(Diagnostic(
-                "K0612", f"The parameter `{name}` of `{export.name}` would collide with the handshake port in_{name}.",
+                "K0612",
+                f"The parameter `{name}` of `{export.name}` would collide with the handshake port in_{name}.",
                 notes=("Rename the parameter.",),
             ))
 
@@ -325,7 +345,8 @@ def _states(export: Export, flattener: Flattener) -> tuple[list[FlatState], list
             kind = item.type
             if raw is None:
                 raise LoweringError(Diagnostic(
-                    "K0701", f"The state `{var.name}` is {kind}, and floating-point units are not available yet."
+                    "K0701",
+                    f"The state `{var.name}` is {kind}, and floating-point units are not available yet.",
                 ))
             width = width_of(kind)
             name = var.name if isinstance(value, Ref) else f"{var.name}_{i}"

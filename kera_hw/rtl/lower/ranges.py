@@ -74,26 +74,58 @@ def _div(a: Range, b: Range) -> Range:
     return (-(1 << 200), 1 << 200)
 
 
+def _add(a: Range, b: Range) -> Range:
+    return (a[0] + b[0], a[1] + b[1])
+
+
+def _sub(a: Range, b: Range) -> Range:
+    return (a[0] - b[1], a[1] - b[0])
+
+
+def _neg(a: Range) -> Range:
+    return (-a[1], -a[0])
+
+
+def _sign(a: Range) -> Range:
+    return (-1 if a[0] < 0 else 0, 1)
+
+
+def _min(a: Range, b: Range) -> Range:
+    return (min(a[0], b[0]), min(a[1], b[1]))
+
+
+def _max(a: Range, b: Range) -> Range:
+    return (max(a[0], b[0]), max(a[1], b[1]))
+
+
+def _same(a: Range) -> Range:
+    return a
+
+
+def _select(_c: Range, a: Range, b: Range) -> Range:
+    return (min(a[0], b[0]), max(a[1], b[1]))
+
+
 _RULES: dict[str, Callable[..., Range]] = {
-    "integer.add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
-    "integer.sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    "integer.add": _add,
+    "integer.sub": _sub,
     "integer.mul": _mul,
     "integer.mul_wide": _mul,
-    "integer.neg": lambda a: (-a[1], -a[0]),
+    "integer.neg": _neg,
     "integer.abs": _abs,
     "integer.div": _div,
     "integer.rem": _rem,
-    "integer.sign": lambda a: (-1 if a[0] < 0 else 0, 1),
-    "integer.min": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
-    "integer.max": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
+    "integer.sign": _sign,
+    "integer.min": _min,
+    "integer.max": _max,
     "bits.and": _and,
     "bits.or": _or,
     "bits.xor": _xor,
     "bits.shl": _shl,
     "bits.shr": _shr,
-    "convert.cast": lambda a: a,
-    "convert.bitcast": lambda a: a,
-    "control.select": lambda c, a, b: (min(a[0], b[0]), max(a[1], b[1])),
+    "convert.cast": _same,
+    "convert.bitcast": _same,
+    "control.select": _select,
 }
 
 

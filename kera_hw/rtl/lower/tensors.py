@@ -10,7 +10,7 @@ from kera_hw.graph.node import Node, Ref
 from kera_hw.ops.spec import Array
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.values import Tensor, Value, elementwise
-from kera_hw.types import TensorType, element_type, shape_of
+from kera_hw.types import BOOL, TensorType, element_type, shape_of
 
 Handler = Callable[[Builder, Node, list[Value]], list[Value]]
 
@@ -34,7 +34,7 @@ def _zero(builder: Builder, node: Node) -> Ref:
 
 
 def _pick_axis(builder: Builder, source: Tensor, positions: Array, starts: Sequence[Value]) -> Tensor:
-    """Gather where ``positions`` has one leading axis per start: each is indexed dynamically, outermost first."""
+    """Gather: ``positions`` has one leading axis per start, each indexed dynamically, outermost first."""
     if not starts:
         return source.take(positions)
     choices = [_pick_axis(builder, source, row, starts[1:]) for row in positions]
@@ -60,8 +60,6 @@ def slice_(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
 
 def _one_hot(builder: Builder, indices: Sequence[Value], shape: tuple[int, ...]) -> list[Ref]:
     """One condition per element: whether the clamped indices name it."""
-    from kera_hw.types import BOOL
-
     conditions = [builder.const(BOOL, 1)]
     for value, extent in zip(indices, shape):
         index_ref = _scalar(value)
@@ -96,7 +94,8 @@ def update_slice(builder: Builder, _node: Node, args: list[Value]) -> list[Value
         return [source]
     starts = tuple(n - p + 1 for n, p in zip(source.shape, patch.shape))
     conditions = _one_hot(builder, args[2:], starts)
-    windows = np.lib.stride_tricks.sliding_window_view(source.indices(), patch.shape).reshape(-1, patch.items.__len__())
+    windows = np.lib.stride_tricks.sliding_window_view(source.indices(), patch.shape)
+    windows = windows.reshape(-1, len(patch.items))
     items = list(source.items)
     for hit, window in zip(conditions, windows):
         for position, value in zip(window, patch.items):

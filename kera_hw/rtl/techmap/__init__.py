@@ -1,6 +1,7 @@
 """Technology mapping: a flat design becomes a netlist of the device's cells."""
 from __future__ import annotations
 
+from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.design import FlatDesign
 from kera_hw.rtl.lower.ranges import type_range
 from kera_hw.rtl.techmap import scalar, words
@@ -13,7 +14,6 @@ from kera_hw.rtl.techmap.options import MapOptions, capabilities
 from kera_hw.rtl.techmap.source import Source
 from kera_hw.schedule.device import find_device
 from kera_hw.schedule.netlist import Bits, Netlist, Output, StateReg, bits_width, concat, const_bits
-from kera_hw.graph.node import Ref
 from kera_hw.support import Diagnostic
 from kera_hw.types import Type
 

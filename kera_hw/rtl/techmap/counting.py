@@ -83,7 +83,7 @@ def stages(net: Net, bits: Bits, amount: Bits, move: Wiring) -> Bits:
 
 
 def shift(net: Net, value: Word, amount: Word, width: int, left: bool) -> Bits:
-    """``value << amount`` or ``value >> amount`` in ``width`` bits; far amounts give zero or the sign fill."""
+    """``value << amount`` or ``value >> amount`` in ``width`` bits; far amounts give the fill."""
     bits = value.extend(width)
     fill = const_bits(0, 1) if left or not value.signed else slice_bits(bits, width - 1, 1)
 

@@ -55,7 +55,7 @@ def cover(net: Net, outputs: Iterable[Bits], lut_inputs: int) -> Cover:
     return _Covering(net, list(outputs), lut_inputs).run()
 
 
-def permuted(leaf: Bits, pattern: Sequence[Segment], width: int) -> Bits:
+def permuted(leaf: Bits, pattern: Sequence[Segment]) -> Bits:
     """A leaf seen through a vector that takes bits of the gate it feeds; one-bit leaves stay broadcast."""
     if bits_width(leaf) == 1:
         return leaf
@@ -130,9 +130,9 @@ class _Covering:
         cell = bits[0].cell
         if cell is None or cell not in self.cuts or any(s.cell != cell for s in bits):
             return found
-        width = bits_width(bits)
-        for cut in self.cuts[cell]:
-            found.append((tuple(permuted(leaf, bits, width) for leaf in cut.leaves), cut.table))
+        found.extend(
+            (tuple(permuted(leaf, bits) for leaf in cut.leaves), cut.table) for cut in self.cuts[cell]
+        )
         return found
 
     def _gate(self, index: int, item: Item) -> None:
@@ -185,7 +185,7 @@ class _Covering:
 
     def _adder(self, index: int, item: Item) -> None:
         a, *operands, carry = item.ins
-        table, _ = item.data
+        (table,) = item.data
         assert isinstance(table, int)
         found = [Fused(a, tuple(operands), table)]
         if self.net.fusing:
@@ -233,7 +233,7 @@ def _through(cut: Cut, bits: Bits) -> tuple[Bits, ...] | None:
     """The cut's leaves seen through ``bits``, whose constants become constants on the leaves."""
     count = len(cut.leaves)
     if all(s.cell is not None for s in bits):
-        return tuple(permuted(leaf, bits, bits_width(bits)) for leaf in cut.leaves)
+        return tuple(permuted(leaf, bits) for leaf in cut.leaves)
     choice: dict[int, int] = {}
     for value in (0, 1):
         index = next((i for i in range(1 << count) if cut.table >> i & 1 == value), None)

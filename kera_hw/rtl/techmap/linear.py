@@ -76,7 +76,7 @@ def _pattern(a: Digit, b: Digit) -> Pattern:
 
 
 class _Extraction:
-    """Takes out the pattern that saves most until none occurs twice. Counts follow the rows digit by digit."""
+    """Takes out the pattern that saves most until none occurs twice; counts follow the rows."""
 
     def __init__(self, rows: list[list[Digit]], ranges: list[Span], chooser: random.Random | None) -> None:
         self.ranges = list(ranges)
@@ -212,7 +212,8 @@ def realise(net: Net, atoms: Sequence[Word], targets: Sequence[Target], tries: i
         a = words.shifted(made[first], max(0, -shift))
         b = words.shifted(made[second], max(0, shift))
         made.append(_join(net, a, b, sign, need[len(atoms) + k], plan.ranges[len(atoms) + k]))
-    return [_sum(net, [(made[a], s, g) for a, s, g in row], target) for row, target in zip(plan.rows, targets)]
+    rows = [[(made[a], s, g) for a, s, g in row] for row in plan.rows]
+    return [_sum(net, row, target) for row, target in zip(rows, targets)]
 
 
 def _needed(plan: _Plan, targets: Sequence[Target]) -> list[int]:

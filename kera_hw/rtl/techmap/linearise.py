@@ -100,7 +100,7 @@ class _Region:
 
 
 def rebuild_parities(net: Net, outputs: list[Bits], arity: int) -> tuple[Net, list[Bits]]:
-    """The net with its large XOR regions rebuilt, and the outputs in it; unchanged where that gains nothing."""
+    """The net with its large XOR regions rebuilt, and its outputs; unchanged where that gains nothing."""
     if not _may_be_large(net):
         return net, outputs
     region = _Region(net, outputs)
@@ -122,7 +122,9 @@ def _may_be_large(net: Net) -> bool:
     for item in net.items:
         size = 1
         if is_parity(item):
-            size = sum(max((bound[s.cell] for s in bits if s.cell is not None), default=0) for bits in item.ins)
+            size = sum(
+                max((bound[s.cell] for s in bits if s.cell is not None), default=0) for bits in item.ins
+            )
             if size >= _WORTH:
                 return True
         bound.append(size)

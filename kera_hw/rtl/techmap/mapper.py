@@ -20,13 +20,15 @@ from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import Capabilities
 from kera_hw.rtl.techmap.source import Source
 from kera_hw.rtl.techmap.words import Word
-from kera_hw.types import BoolType, IntType, Type
+from kera_hw.types import BoolType, IntType
 
 _SUMS = frozenset({"integer.add", "integer.sub", "integer.neg"})
 _PRODUCTS = frozenset({"integer.mul", "integer.mul_wide"})
 _MAX_SHARED = 24
 """Terms of a sum used several times beyond which it is realised once instead of being spread."""
 _MAX_TERMS = 400
+_PLAIN_CONDITIONS = frozenset({"bits.test", "bits.not", "core.param"})
+"""Conditions ready early enough for a wide multiplexer to wait for all of them."""
 
 Atom = tuple[Ref, int]
 """A value (index -1) or one tile of a product."""
@@ -157,7 +159,7 @@ class Mapper:
             size = 0
             for ref in node.inputs:
                 if self.source.constant(ref) is None:
-                    size += sizes.get(ref.node, 1) if ref.node in self._linear and ref.node not in roots else 1
+                    size += 1 if ref.node in roots else sizes.get(ref.node, 1)
             sizes[node] = size
             if size > (_MAX_TERMS if self.source.uses[Ref(node, 0)] < 2 else _MAX_SHARED):
                 roots.add(node)
@@ -265,7 +267,7 @@ class Mapper:
         """Realise roots whose forms share atoms together, each group once."""
         forms = {node: self._form(Ref(node, 0)) for node in roots}
         for group in _groups(forms):
-            atoms = sorted({a for node in group for a in forms[node].terms}, key=self._atom_order(group, forms))
+            atoms = list(dict.fromkeys(atom for node in group for atom in forms[node].terms))
             index = {atom: i for i, atom in enumerate(atoms)}
             targets = [self._target(node, forms[node], index) for node in group]
             self.net.origin = self.origins.get(group[0])
@@ -274,13 +276,6 @@ class Mapper:
             self._spare_dsps -= taken
             for node, word in zip(group, results):
                 self._settle(Ref(node, 0), word)
-
-    def _atom_order(self, group: list[Node], forms: dict[Node, Form]) -> object:
-        order: dict[Atom, int] = {}
-        for node in group:
-            for atom in forms[node].terms:
-                order.setdefault(atom, len(order))
-        return order.__getitem__
 
     def _target(self, node: Node, form: Form, index: dict[Atom, int]) -> Target:
         ref = Ref(node, 0)
@@ -354,7 +349,7 @@ class Mapper:
             if len(inner) != 1:
                 break
             condition = inner.pop()
-            if condition in conditions or condition.node.opcode not in ("bits.test", "bits.not", "core.param"):
+            if condition in conditions or condition.node.opcode not in _PLAIN_CONDITIONS:
                 break
             conditions.insert(0, condition)
             choices = [
@@ -365,13 +360,11 @@ class Mapper:
         if len(conditions) < 2 or len(set(choices)) < 3:
             return None
         bits = [self.word(c).bit(0) for c in conditions]
-        return scalar.select_tree(self.net, bits, [self._choice(c) for c in choices], self.wanted[Ref(node, 0)])
+        branches = [self.word(choice) for choice in choices]
+        return scalar.select_tree(self.net, bits, branches, self.wanted[Ref(node, 0)])
 
     def _opens(self, ref: Ref) -> bool:
         return ref.node.opcode == "control.select" and self.source.uses[ref] == 1
-
-    def _choice(self, ref: Ref) -> Word:
-        return self.word(ref)
 
 
 def _combine(a: Form, b: Form, sign: int) -> Form:
@@ -416,9 +409,3 @@ def _groups(forms: dict[Node, Form]) -> list[list[Node]]:
     for node in forms:
         groups[find(node)].append(node)
     return list(groups.values())
-
-
-def leaf_word(net: Net, kind: Type, bus: str, low: int) -> Word:
-    """An input leaf as a word."""
-    width = width_of(kind)
-    return Word(net.source("input", width, (bus, low)), scalar.is_signed(kind))

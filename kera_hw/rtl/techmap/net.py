@@ -5,6 +5,7 @@ Logic is kept as small truth tables per bit; covering (``cover``) later packs th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.techmap import fuse, truth
@@ -16,9 +17,9 @@ Data = tuple[object, ...]
 class Item:
     """One cell: kind, output width, input vectors, and what the kind needs beside.
 
-    Kinds and their data: input (bus, low); state (index); lut (table) over ``ins``; add (table over ins[1:-1])
-    with ins = (a, operands..., carry) and carry () for none, data (table, carry_out); mul (a_signed, b_signed,
-    latency); mux with ins = (select, choices...); rom (contents).
+    Kinds and their data: input (bus, low); state (index); lut (table) over ``ins``; add (table) over
+    ins[1:-1], with ins = (a, operands..., carry) and carry () for none; mul (a_signed, b_signed, latency);
+    mux with ins = (select, choices...); rom (contents).
     """
 
     __slots__ = ("data", "ins", "kind", "level", "origin", "width")
@@ -76,7 +77,7 @@ class Net:
             return self._gate(table, operands, width)
         edges = _edges(operands, width)
         parts: list[Bits] = []
-        for low, high in zip(edges, edges[1:]):
+        for low, high in pairwise(edges):
             span = high - low
             pieces = [
                 bits if len(bits) == 1 and bits[0].width == 1 else slice_bits(bits, low, span)
@@ -163,7 +164,7 @@ class Net:
     # Arithmetic
 
     def add(self, a: Bits, b: Bits, width: int, carry: Bits = (), table: int = 0b10) -> Bits:
-        """``a + f(b) + carry`` modulo 2^width; f is ``table`` (identity or NOT). Low bits that are no work pass."""
+        """``a + f(b) + carry`` modulo 2^width, f being ``table``: identity or NOT. Idle low bits pass."""
         skip = self._passing(a, b, width, carry, table)
         low: Bits = ()
         if skip:
@@ -184,7 +185,7 @@ class Net:
         if width == 1:
             f = self.logic(table, (b,), 1)
             return concat((low, self.logic(truth.XOR3, (a, f, carry or const_bits(0, 1)), 1)))
-        cell = self.make("add", width, (a, b, carry), (table, False))
+        cell = self.make("add", width, (a, b, carry), (table,))
         return concat((low, cell_bits(cell, width)))
 
     def _passing(self, a: Bits, b: Bits, width: int, carry: Bits, table: int) -> int:
@@ -230,7 +231,7 @@ class Net:
         if carry and carry[0].cell is None and carry[0].low == 0:
             carry = ()
         ordered = tuple(operands[k] for k in order)
-        cell = self.make("add", width, (a, *ordered, carry), (fuse.reorder(table, order), False))
+        cell = self.make("add", width, (a, *ordered, carry), (fuse.reorder(table, order),))
         return cell_bits(cell, width)
 
     def subtract(self, a: Bits, b: Bits, width: int) -> Bits:

@@ -46,4 +46,5 @@ def capabilities(device: Device, clock_ps: int, options: MapOptions) -> Capabili
             dsp = DspKind(18, 18, _ECP5_DSP_RANKS)
         else:
             dsp = DspKind(16, 16, 0)
-    return Capabilities(device.lut_inputs, device.carry_operands >= 4, dsp, allowed, DelayModel(device), clock_ps)
+    fuses = device.carry_operands >= 4
+    return Capabilities(device.lut_inputs, fuses, dsp, allowed, DelayModel(device), clock_ps)

@@ -39,7 +39,7 @@ def multiply_terms(net: Net, a: Word, b: Word, width: int, dsp: DspKind | None) 
 
 
 def _rows(net: Net, a: Word, b: Word, width: int) -> list[Term]:
-    """One masked copy of ``a`` per bit of ``b``; the sign bit's row is subtracted by weight -1 in two's complement."""
+    """One masked copy of ``a`` per bit of ``b``; the sign bit's row has a negative weight."""
     terms: list[Term] = []
     for i in range(b.width):
         bit = b.bit(i)

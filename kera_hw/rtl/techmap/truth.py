@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import cast
 
 from kera_hw.schedule.netlist import BitExpr
 
@@ -114,11 +115,15 @@ def _lift(expr: BitExpr, k: int) -> BitExpr:
         return ("in", index + (index >= k))
     if expr[0] == "const":
         return expr
-    return (expr[0], *(_lift(item, k) for item in expr[1:] if isinstance(item, tuple)))
+    return (expr[0], *(_lift(item, k) for item in _parts(expr)))
 
 
 def _size(expr: BitExpr) -> int:
-    return 1 + sum(_size(item) for item in expr[1:] if isinstance(item, tuple))
+    return 1 + sum(_size(item) for item in _parts(expr))
+
+
+def _parts(expr: BitExpr) -> list[BitExpr]:
+    return [cast(BitExpr, item) for item in expr[1:] if isinstance(item, tuple)]
 
 
 def _shannon(table: int, count: int) -> BitExpr:
