@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kera_hw.frontend import compile_source
 from kera_hw.frontend.parser import parse
 from kera_hw.frontend.sema import check
 from kera_hw.frontend.sema.lower_run import evaluate_constant
@@ -63,3 +64,16 @@ def test_what_a_syntax_error_swallowed_is_not_unknown() -> None:
 def test_the_checker_needs_no_syntax_report() -> None:
     program, found, _ = check_text("fn f() -> u8 { 1 }")
     assert program is not None and not found
+
+
+@pytest.mark.parametrize(("body", "code"), [
+    ("x.bit(i)", "K0301"), ("x.bit(i & 31)", ""), ("x.bits(i & 31, i & 31) == 1", ""),
+    ("if i < 25 { x.bits(i + 7, i) == 1 } else { false }", ""),
+    ("if i < 26 { x.bits(i + 7, i) == 1 } else { false }", "K0301"),
+    ("{ let mut r = false; for k in 0..16 { r = x.bit(2 * k); } r }", ""),
+    ("{ let mut r = false; for k in 0..17 { r = x.bit(2 * k); } r }", "K0301"),
+])
+def test_moving_bits_are_proved(body: str, code: str) -> None:
+    file = SourceFile.from_text(f"pub fn f(x: i32, i: u8) -> bool {{ {body} }}")
+    made = compile_source(file, lambda name: None)
+    assert [item.code for item in made.diagnostics] == ([code] if code else [])

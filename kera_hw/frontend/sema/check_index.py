@@ -213,11 +213,11 @@ def _keep(entry: Entry, before: list[hir.Stmt]) -> Entry:
     if isinstance(entry, hir.Slice):
         if entry.start is None or not acts(entry.start):
             return entry
-        return hir.Slice(_variable_of(entry.start, before), entry.stop, entry.length, entry.span)
-    return _variable_of(entry, before) if acts(entry) else entry
+        return hir.Slice(variable_of(entry.start, before), entry.stop, entry.length, entry.span)
+    return variable_of(entry, before) if acts(entry) else entry
 
 
-def _variable_of(expr: hir.Expr, before: list[hir.Stmt]) -> hir.Expr:
+def variable_of(expr: hir.Expr, before: list[hir.Stmt]) -> hir.Expr:
     var = hir.Var("_", expr.type, False, expr.span)
     before.append(hir.Let(expr.span, hir.Binding(expr.span, var), expr))
     return hir.Local(expr.type, expr.span, var)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.arguments import walk_all
 from kera_hw.frontend.sema.builtin_names import BUILTINS, METHODS
-from kera_hw.frontend.sema.check_index import index_entries, integer_operand
+from kera_hw.frontend.sema.check_index import acts, index_entries, integer_operand, variable_of
 from kera_hw.frontend.sema.context import Context, Value, broken, is_poison, poison, rule
 from kera_hw.frontend.sema.elementwise import framed, make_op
 from kera_hw.frontend.sema.linear import Linear, combine, constant_part, linear_form
@@ -137,7 +137,24 @@ def _taken(
         if single:
             return make_op("bits.test", kind, expr.span, [made], {"index": position})
         return make_op("bits.extract", kind, expr.span, [made], {"high": position + width, "low": position})
-    return _moving(expr, made, found, last, kind, single)
+    return _proved(expr, made, found, last, kind, width, single)
+
+
+def _proved(
+    expr: ast.MethodCall, made: hir.Expr, found: IntType, last: hir.Expr, kind: Type, width: int, single: bool,
+) -> hir.Expr:
+    """A moving slice behind a proof that it lies within the value: a slice of as many bits, thrown away."""
+    before: list[hir.Stmt] = []
+    if acts(last):
+        last = variable_of(last, before)
+    bits = TensorType(BOOL, (found.width_bits,))
+    span = last.span
+    no = hir.Const(BOOL, span, scalar_constant(0, BOOL))
+    entry = hir.Slice(last, None, width + 1, span)
+    part = TensorType(BOOL, (width + 1,))
+    proof = hir.Index(part, span, hir.TensorFill(bits, span, no), (entry,))
+    taken = _moving(expr, made, found, last, kind, single)
+    return hir.Block(kind, expr.span, (*before, hir.ExprStmt(span, proof)), taken)
 
 
 def _moving(
