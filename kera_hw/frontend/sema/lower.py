@@ -75,7 +75,7 @@ def new_lowering(store: Store | None = None) -> Lowering:
 def lower_program(program: hir.Program, store: Store | None = None) -> tuple[Graph, list[Diagnostic]]:
     """The graph of a checked, proved program: one export per `pub` item of the root file.
 
-    A function that has no lowering (K0502) gives a diagnostic and is left out, as are its callers.
+    A function that has no lowering gives a warning (K0502) and is left out, as are its callers.
     """
     ctx = new_lowering(store)
     exports: list[Export] = []

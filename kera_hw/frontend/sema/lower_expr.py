@@ -13,6 +13,9 @@ from kera_hw.frontend.sema.lower_index import reshaped
 from kera_hw.graph.node import Ref
 from kera_hw.types import TensorType, Type, leaf_types, shape_of
 
+# A larger tensor filled with one value stays an operation: its size is no reason for a large program.
+_CONSTANT_ELEMENTS = 4096
+
 
 def lower_const(ctx: Lowering, frame: Frame, expr: hir.Const) -> Leaves:
     values = constant_leaves(expr.value)
@@ -66,7 +69,7 @@ def lower_tensor_fill(ctx: Lowering, frame: Frame, expr: hir.TensorFill) -> Leav
 
 
 def _filled(ctx: Lowering, kind: Type, value: Ref) -> Ref:
-    if is_constant(value):
+    if is_constant(value) and isinstance(kind, TensorType) and kind.size <= _CONSTANT_ELEMENTS:
         return ctx.store.constant(kind, constant_array(value))
     return _broadcast(ctx, value, shape_of(kind))
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.lower_control import scan_node
@@ -16,6 +17,7 @@ from kera_hw.frontend.sema.lower_core import (
 from kera_hw.frontend.sema.lower_frame import Frame
 from kera_hw.frontend.sema.lower_index import ResolvedPlace, read_place, resolve_place, write_place
 from kera_hw.graph.node import Ref, StateVar
+from kera_hw.support import Severity
 from kera_hw.types import flatten_type, leaf_types
 
 
@@ -28,7 +30,8 @@ def lower_function(ctx: Lowering, function: hir.Function) -> LoweredFunction | N
         try:
             ctx.functions[function] = _build(ctx, function)
         except LowerError as error:
-            ctx.diagnostics.append(error.diagnostic)
+            # The program is right and its other exports are usable, so this is no error of the program.
+            ctx.diagnostics.append(replace(error.diagnostic, severity=Severity.WARNING))
         except FailedCallee:
             pass
         finally:

@@ -8,11 +8,17 @@ import numpy as np
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.lower import new_lowering
 from kera_hw.frontend.sema.lower_core import FailedCallee, LowerError, nest_leaves
+from kera_hw.frontend.sema.lower_cost import RegionCost
 from kera_hw.frontend.sema.lower_frame import Frame
 from kera_hw.graph.node import Region
 from kera_hw.interp import run_region, unsupported_ops
 from kera_hw.ops.spec import Array
 from kera_hw.support import Diagnostic, KeraError, SourceFile
+
+# In elements computed, of which the evaluator does about a thousand million a second; a node alone takes it
+# about two microseconds.
+_NODE_OVERHEAD = 2000
+_MAX_WORK = 1 << 33
 
 
 class RunError(Exception):
@@ -36,15 +42,18 @@ def run_closed(region: Region) -> list[Array]:
 def evaluate_constant(expr: hir.Expr, file: SourceFile) -> Any:
     """The value of a constant expression in the form of ``hir.Const.value``.
 
-    ``expr`` refers to no variable from outside. Raises KeraError with one diagnostic (K0502, K0701) where
-    the expression needs what cannot be evaluated at compile time.
+    ``expr`` refers to no variable from outside. Raises KeraError with one diagnostic (K0214, K0502, K0701)
+    where the expression needs what cannot be evaluated at compile time, or too much work.
     """
     ctx = new_lowering()
     ctx.file = file
     frame = Frame(ctx.store)
     try:
         leaves = ctx.expr(frame, expr)
-        values = run_closed(frame.region(leaves))
+        region = frame.region(leaves)
+        if RegionCost(_NODE_OVERHEAD).work(region) > _MAX_WORK:
+            raise RunError("K0214", "This constant may take too many steps to be evaluated while compiling.")
+        values = run_closed(region)
     except LowerError as error:
         raise KeraError([error.diagnostic]) from error
     except RunError as error:

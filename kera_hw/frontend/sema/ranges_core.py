@@ -65,6 +65,11 @@ class Prover:
     def quiet(self) -> bool:
         return self._quiet > 0
 
+    @property
+    def hasty(self) -> bool:
+        """In a look from within a look: take shortcuts, else nested loops cost a power of their depth."""
+        return self._quiet > 1
+
     @contextmanager
     def looking(self) -> Generator[None]:
         """Within it, no index is checked: for evaluations that are repeated or hypothetical."""

@@ -15,6 +15,7 @@ import numpy as np
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.lower import new_lowering
 from kera_hw.frontend.sema.lower_core import FailedCallee, LowerError
+from kera_hw.frontend.sema.lower_cost import RegionCost
 from kera_hw.frontend.sema.lower_frame import Frame
 from kera_hw.frontend.sema.lower_scan import walk
 from kera_hw.frontend.sema.ranges_core import Guard, Scope
@@ -26,7 +27,8 @@ from kera_hw.ops.spec import Array
 from kera_hw.types import IntType, numpy_dtype
 
 MAX_POINTS = 1 << 22
-_CHUNK = 1 << 16
+_MAX_WORK = 1 << 28  # elements computed over all iterations
+_CHUNK_ELEMENTS = 1 << 18  # elements of the largest value, over the iterations evaluated at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,13 @@ def evaluate_points(scope: Scope, index: hir.Expr, allowed: Interval) -> Points 
     loops = [scope.loops[position] for position in sorted(everything)]
     lets = {id(let): let for closure in (own, *(found for _, found in guards)) for let in closure.lets}
     region = _region(scope, loops, list(lets.values()), index, [guard for guard, _ in guards])
-    return None if region is None else _run(region, loops, [guard for guard, _ in guards], allowed)
+    if region is None:
+        return None
+    cost = RegionCost()
+    if cost.work(region) * _count(scope, everything) > _MAX_WORK or cost.largest(region) > _CHUNK_ELEMENTS:
+        return None
+    chunk = max(1, _CHUNK_ELEMENTS // cost.largest(region))
+    return _run(region, loops, [guard for guard, _ in guards], allowed, chunk)
 
 
 def _count(scope: Scope, positions: frozenset[int]) -> int:
@@ -140,12 +148,12 @@ def _region(
 
 
 def _run(
-    region: Region, loops: Sequence[hir.For], guards: Sequence[Guard], allowed: Interval
+    region: Region, loops: Sequence[hir.For], guards: Sequence[Guard], allowed: Interval, chunk: int
 ) -> Points:
     total = int(np.prod([stmt.count for stmt in loops], dtype=np.int64))
     found: Interval | None = None
-    for first in range(0, total, _CHUNK):
-        numbers = np.arange(first, min(first + _CHUNK, total))
+    for first in range(0, total, chunk):
+        numbers = np.arange(first, min(first + chunk, total))
         values = _loop_values(loops, numbers)
         index, *conds = run_region(region, values, len(numbers))
         reached = np.ones(len(numbers), np.bool_)

@@ -78,7 +78,7 @@ class State:
         return None if own is None else self.narrowed(key, own, depth - 1)
 
     def learn_difference(self, a: Key, b: Key, most: int) -> None:
-        if a != b:
+        if a != b and "id" not in (a[0], b[0]):  # an identity names an expression only while it is looked at
             self.differences[a, b] = min(most, self.differences.get((a, b), most))
 
 

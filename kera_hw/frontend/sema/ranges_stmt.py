@@ -95,18 +95,28 @@ def _merge(state: State, outcomes: Sequence[tuple[State, Ranges]], kind: Type) -
 def match(prover: Prover, state: State, expr: hir.Match) -> Ranges:
     ranges = prover.expr(state, expr.scrutinee)
     kind = expr.scrutinee.type
+    named = _is_named(prover, expr.scrutinee)
     rest = state.copy()  # what is known where no earlier arm has matched
     outcomes: list[tuple[State, Ranges]] = []
     for arm in expr.arms:
         taken = rest.copy()
-        _refine_arm(prover, taken, expr.scrutinee, arm.patterns)
-        current = prover.peek(taken, expr.scrutinee) if not taken.dead else ranges
+        current = ranges
+        if named:
+            _refine_arm(prover, taken, expr.scrutinee, arm.patterns)
+            current = ranges if taken.dead else prover.peek(taken, expr.scrutinee)
         for pattern in arm.patterns:
             bind_pattern(taken, pattern, kind, current)
-        values = prover.block(taken, arm.body)
-        outcomes.append((taken, values))
-        _exclude(prover, rest, expr.scrutinee, arm.patterns)
+        outcomes.append((taken, prover.block(taken, arm.body)))
+        if named:
+            _exclude(prover, rest, expr.scrutinee, arm.patterns)
     return _merge(state, outcomes, expr.type)
+
+
+def _is_named(prover: Prover, scrutinee: hir.Expr) -> bool:
+    """Whether facts about the scrutinee can be kept, and looking at it again is cheap."""
+    if isinstance(scrutinee, hir.Aggregate):
+        return any(_is_named(prover, item) for item in scrutinee.items)
+    return prover.scope.definitions.key(scrutinee) is not None
 
 
 def _refine_arm(prover: Prover, state: State, scrutinee: hir.Expr, patterns: Sequence[hir.Pattern]) -> None:
@@ -217,24 +227,39 @@ def invariant(
 ) -> State:
     """A state that holds at the head of every round."""
     head = entry.copy()
-    if not targets:
+    first = {var: _folded(entry, var) for var in targets}
+    for var in targets:
+        # What was known about it on entry, beyond its range, may not outlive the first round.
+        head.bind(var, full_ranges(var.type) if prover.hasty else first[var])
+    if not targets or prover.hasty:
         return head
     thresholds = _thresholds(body)
     for attempt in range(_EXACT_ROUNDS + _WIDENING_ROUNDS + 1):
-        grown = _grown(entry, targets, _looked(prover, head, targets, round_))
+        grown = _grown(first, _looked(prover, head, targets, round_))
         old = {var: head.ranges[var] for var in targets}
-        if all(_covers(old[var], grown[var]) for var in targets):
-            return head
+        settled = all(_covers(old[var], grown[var]) for var in targets)
         for var in targets:
             merged = [hull_of(a, b) for a, b in zip(old[var], grown[var])]
-            if attempt >= _EXACT_ROUNDS:
+            if settled:
+                merged = grown[var]  # what the widened head gives is sound again, and narrower
+            elif attempt >= _EXACT_ROUNDS:
                 last = attempt == _EXACT_ROUNDS + _WIDENING_ROUNDS - 1
                 merged = [
                     _widened(a, b, kind, () if last else thresholds)
                     for a, b, kind in zip(old[var], merged, leaf_types(var.type))
                 ]
             head.bind(var, merged)
+        if settled:
+            return head
     raise AssertionError("the type's range covers everything")
+
+
+def _folded(state: State, var: hir.Var) -> Ranges:
+    """A variable's ranges with the facts about it."""
+    ranges = list(state.ranges[var])
+    if len(ranges) == 1 and ranges[0] is not None:
+        ranges[0] = state.narrowed(("var", var), ranges[0])
+    return ranges
 
 
 def _looked(
@@ -248,12 +273,11 @@ def _looked(
 
 
 def _grown(
-    entry: State, targets: Sequence[hir.Var], after: dict[hir.Var, tuple[MaybeInterval, ...]]
+    first: dict[hir.Var, Ranges], after: dict[hir.Var, tuple[MaybeInterval, ...]]
 ) -> dict[hir.Var, Ranges]:
     """Ranges at the head: those on entry or those after a round."""
     return {
-        var: [hull_of(a, b) for a, b in zip(entry.ranges[var], after.get(var, entry.ranges[var]))]
-        for var in targets
+        var: [hull_of(a, b) for a, b in zip(ranges, after.get(var, ranges))] for var, ranges in first.items()
     }
 
 
