@@ -118,7 +118,7 @@ def _hex(table: int) -> str:
 
 
 def _write_mul(cell: Mul, site: Site) -> list[str]:
-    if max(bits_width(cell.a), bits_width(cell.b)) > DSP_OPERAND_BITS or cell.latency_cycles > DSP_RANKS:
+    if max(bits_width(cell.a), bits_width(cell.b)) > DSP_OPERAND_BITS:
         return write_mul(cell, site)
     product = site.fresh(site.wire + "_tile")
     signs = f".A_SIGNED({constant(int(cell.a_signed), 1)}), .B_SIGNED({constant(int(cell.b_signed), 1)})"
@@ -130,11 +130,15 @@ def _write_mul(cell: Mul, site: Site) -> list[str]:
     else:
         value = product if cell.width == 36 else f"{product}[{cell.width - 1}:0]"
     name = site.fresh(site.wire + "_mul")
-    return [
-        f"wire [35:0] {product};",
-        f"kera_ecp5_mul #({signs}, .RANKS({cell.latency_cycles})) {name} ({ports});",
-        f"assign {site.wire} = {value};",
-    ]
+    inside = min(cell.latency_cycles, DSP_RANKS)
+    lines = [f"wire [35:0] {product};", f"kera_ecp5_mul #({signs}, .RANKS({inside})) {name} ({ports});"]
+    for rank in range(inside + 1, cell.latency_cycles + 1):  # in the fabric, to shorten the way from the tile
+        register = site.fresh(f"{site.wire}_p{rank}")
+        enabled = f"if ({site.enable}) " if site.enable else ""
+        lines.append(f"reg {declared_range(cell.width)}{register};")
+        lines.append(f"always @(posedge clk) {enabled}{register} <= {value};")
+        value = register
+    return [*lines, f"assign {site.wire} = {value};"]
 
 
 def _operand(bits: Bits, signed: bool, site: Site) -> str:

@@ -8,6 +8,7 @@ and, for an initiation interval above 1, the counter has come round.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amaranth.back import rtlil
@@ -146,7 +147,12 @@ def needs_shell(interface: str, control: Control) -> bool:
 def shell_verilog(name: str, interface: str, spec: ShellSpec) -> str:
     """Verilog of the control module ``name``, written by Amaranth and Yosys."""
     shell = BareShell(spec) if interface == "none" else StreamShell(spec)
-    text = rtlil.convert(shell, name=name, ports=shell.ports(), emit_src=False)
+    return module_verilog(shell, name, shell.ports())
+
+
+def module_verilog(design: Elaboratable, name: str, ports: Sequence[Signal]) -> str:
+    """Tidy Verilog of an Amaranth design as module ``name``."""
+    text = rtlil.convert(design, name=name, ports=ports, emit_src=False)
     with scratch("shell") as work:
         (work / "shell.il").write_text(text, encoding="utf-8")
         run_script(_TIDY, work)
