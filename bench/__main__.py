@@ -1,0 +1,20 @@
+"""`python -m bench`: all benchmarks, or one: qor, estimate, compile."""
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+BENCHES = ("qor", "estimate", "compile")
+
+
+def main() -> int:
+    """Runs the named bench with the remaining arguments, or every bench in order."""
+    names = sys.argv[1:2] or list(BENCHES)
+    if names[0] not in BENCHES:
+        print(f"usage: python -m bench [{'|'.join(BENCHES)}] [options]", file=sys.stderr)
+        return 2
+    return max(import_module(f"bench.{name}").main(sys.argv[2:]) for name in names)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

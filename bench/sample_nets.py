@@ -1,0 +1,177 @@
+"""The netlists that device tables are fitted on: single kinds of cells by width and fan-out, and small mixtures.
+
+Every sample is made from its name alone, so that stored measurements can be set against new models.
+"""
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from kera_hw.schedule.netlist import (
+    Add,
+    Bits,
+    Cell,
+    Input,
+    Lut,
+    Mul,
+    Mux,
+    Netlist,
+    Output,
+    Rom,
+    bits_width,
+    cell_bits,
+    concat,
+    const_bits,
+    slice_bits,
+)
+
+XOR3 = ("xor", ("in", 0), ("in", 1), ("in", 2))
+MIX4 = ("xor", ("and", ("in", 0), ("in", 1)), ("or", ("in", 2), ("in", 3)))
+
+
+class Maker:
+    """Collects the cells of one sample."""
+
+    def __init__(self, seed: str) -> None:
+        self.cells: list[Cell] = []
+        self.rng = random.Random(seed)
+
+    def add(self, cell: Cell) -> Bits:
+        self.cells.append(cell)
+        return cell_bits(len(self.cells) - 1, cell.width)
+
+    def input(self, width: int) -> Bits:
+        return self.add(Input(width=width, bus=f"x{sum(isinstance(c, Input) for c in self.cells)}"))
+
+    def sum(self, a: Bits, b: Bits) -> Bits:
+        return self.add(Add(width=bits_width(a), a=a, inputs=(b,)))
+
+    def lut(self, *operands: Bits) -> Bits:
+        width = max(bits_width(bits) for bits in operands)
+        return self.add(Lut(width=width, inputs=operands, expr=XOR3 if len(operands) == 3 else MIX4))
+
+    def shuffled(self, bits: Bits) -> Bits:
+        """The same bits in random order."""
+        order = list(range(bits_width(bits)))
+        self.rng.shuffle(order)
+        return concat([slice_bits(bits, k, 1) for k in order])
+
+    def netlist(self, name: str, outputs: list[Bits]) -> Netlist:
+        buses = tuple((c.bus, c.width) for c in self.cells if isinstance(c, Input))
+        ports = tuple(Output(f"out_{k}", bits) for k, bits in enumerate(outputs))
+        return Netlist("sample_" + name.replace("-", "_"), buses, tuple(self.cells), ports)
+
+
+def adders(make: Maker, width: int, copies: int, before: int, after: int) -> list[Bits]:
+    """Independent adders with LUT levels before and after them."""
+    outputs: list[Bits] = []
+    for _ in range(copies):
+        a, b = make.input(width), make.input(width)
+        for _ in range(before):
+            a = make.lut(make.shuffled(a), a, make.shuffled(b), b)
+        total = make.sum(a, b)
+        for _ in range(after):
+            total = make.lut(make.shuffled(total), total, a, make.shuffled(b))
+        outputs.append(total)
+    return outputs
+
+
+def adder_chain(make: Maker, width: int, count: int) -> list[Bits]:
+    total = make.input(width)
+    for _ in range(count):
+        total = make.sum(total, make.input(width))
+    return [total]
+
+
+def lut_levels(make: Maker, width: int, levels: int) -> list[Bits]:
+    """Randomly wired levels of four-input functions."""
+    rows = [make.input(width) for _ in range(4)]
+    for _ in range(levels):
+        rows = [make.lut(*(make.shuffled(row) for row in rows[k:] + rows[:k])) for k in range(4)]
+    return rows
+
+
+def fanned_out(make: Maker, width: int, select: int) -> list[Bits]:
+    """One register bit that drives ``width`` LUTs, ``select`` times."""
+    outputs: list[Bits] = []
+    for _ in range(select):
+        outputs.append(make.lut(make.input(1), make.input(width), make.input(width)))
+    return outputs
+
+
+def muxes(make: Maker, width: int, choices: int) -> list[Bits]:
+    select = make.input((choices - 1).bit_length())
+    rows = tuple(make.input(width) for _ in range(choices))
+    return [make.add(Mux(width=width, select=select, choices=rows))]
+
+
+def roms(make: Maker, width: int, entries: int) -> list[Bits]:
+    contents = tuple(make.rng.getrandbits(width) for _ in range(entries))
+    address = make.input((entries - 1).bit_length())
+    return [make.add(Rom(width=width, address=address, contents=contents))]
+
+
+def products(make: Maker, width: int, ranks: int, adds: int) -> list[Bits]:
+    """Multipliers, their products summed behind them ``adds`` times."""
+    rows = []
+    for _ in range(adds + 1):
+        a, b = make.input(width), make.input(width)
+        mul = Mul(width=2 * width, a=a, b=b, a_signed=True, b_signed=True, latency_cycles=ranks)
+        rows.append(make.add(mul))
+    total = rows[0]
+    for row in rows[1:]:
+        total = make.sum(total, row)
+    return [total]
+
+
+def mixture(make: Maker, size: int, share_of_adders: int) -> list[Bits]:
+    """A random network of some ``size`` cells, ``share_of_adders`` per cent adders."""
+    for _ in range(6):
+        make.input(make.rng.choice((8, 16, 24)))
+
+    def pick(width: int) -> Bits:
+        first = max(0, len(make.cells) - 40)
+        cell = make.rng.randrange(first, len(make.cells))
+        low = make.rng.randrange(max(1, make.cells[cell].width - width + 1))
+        part = slice_bits(cell_bits(cell, make.cells[cell].width), low, width)
+        return concat([part, const_bits(0, width - bits_width(part))])
+
+    while len(make.cells) < size:
+        width = make.rng.choice((4, 8, 12, 16, 24))
+        kind = make.rng.randrange(100)
+        if kind < share_of_adders:
+            make.sum(pick(width), pick(width))
+        elif kind < 85:
+            make.lut(pick(width), pick(width), pick(width), pick(1 if kind % 3 == 0 else width))
+        else:
+            make.add(Mux(width=width, select=pick(2), choices=tuple(pick(width) for _ in range(4))))
+    read = {s.cell for cell in make.cells for bits in cell.operands() for s in bits}
+    return [cell_bits(k, cell.width) for k, cell in enumerate(make.cells) if k not in read]
+
+
+KINDS: dict[str, Callable[..., list[Bits]]] = {
+    "adders": adders, "chain": adder_chain, "luts": lut_levels, "fanout": fanned_out,
+    "muxes": muxes, "roms": roms, "products": products, "mixture": mixture,
+}
+
+
+def sample_netlist(name: str) -> Netlist:
+    """The sample called ``kind-argument-argument-...``; a last part ``@MHZ`` is the planner's clock, not ours."""
+    kind, *arguments = name.split("@")[0].split("-")
+    make = Maker(name.split("@")[0])
+    outputs = KINDS[kind](make, *(int(a) for a in arguments))
+    return make.netlist(name.split("@")[0], outputs)
+
+
+SINGLE = (
+    "adders-16-1-0-0", "adders-32-1-0-0", "adders-64-1-0-0", "adders-24-8-0-0", "adders-16-2-1-0",
+    "adders-32-2-0-1", "adders-16-2-1-1", "chain-16-2", "chain-32-2", "chain-16-4",
+    "luts-8-1", "luts-8-2", "luts-8-4", "luts-32-2", "luts-32-4", "luts-8-6",
+    "fanout-8-4", "fanout-32-1", "fanout-128-1", "muxes-8-4", "muxes-8-16", "muxes-32-8",
+    "roms-8-32", "roms-8-64", "roms-8-256",
+)
+DSP = ("products-18-0-0", "products-16-2-0", "products-16-3-0", "products-16-3-3@250", "products-16-3-7@200")
+MIXED = (
+    "mixture-25-40@250", "mixture-25-20@200", "mixture-40-40@250", "mixture-40-60@200", "mixture-40-20@150",
+    "mixture-40-40@100", "mixture-80-60@200", "mixture-80-20@150", "mixture-80-40@100", "mixture-160-40@200",
+)
