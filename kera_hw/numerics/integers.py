@@ -64,6 +64,14 @@ def rem(a: Array, b: Array, kind: IntType) -> Array:
     return canonical(np.where(zero, a, remainder), kind)
 
 
+def minimum(a: Array, b: Array, kind: IntType) -> Array:
+    return np.minimum(a, b)
+
+
+def maximum(a: Array, b: Array, kind: IntType) -> Array:
+    return np.maximum(a, b)
+
+
 def saturating_add(a: Array, b: Array, kind: IntType) -> Array:
     x, y = wide(a), wide(b)
     total = x + y
@@ -127,11 +135,3 @@ def mul_wide(a: Array, b: Array, result: IntType) -> Array:
     dtype = numpy_dtype(result)
     x: Array = a.astype(dtype)
     return canonical(x * b.astype(dtype), result)
-
-
-def minimum(a: Array, b: Array) -> Array:
-    return np.minimum(a, b)
-
-
-def maximum(a: Array, b: Array) -> Array:
-    return np.maximum(a, b)

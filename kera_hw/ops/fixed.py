@@ -1,10 +1,11 @@
 """Fixed point: arithmetic on the raw integers of one format; only the product changes format."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from kera_hw.numerics import fixed, integers
 from kera_hw.numerics.arrays import Array
+from kera_hw.ops.arithmetic import Binary, Unary, binary_row, unary_row
 from kera_hw.ops.rules import (
     FIX,
     Types,
@@ -18,7 +19,7 @@ from kera_hw.ops.rules import (
     title,
 )
 from kera_hw.ops.spec import Attrs, EvalCall, OpSpec, Trait
-from kera_hw.types import FixType, IntType, element_type
+from kera_hw.types import FixType, element_type
 
 E, C, A = Trait.ELEMENTWISE, Trait.COMMUTATIVE, Trait.ASSOCIATIVE
 
@@ -29,31 +30,12 @@ def _format(call: EvalCall) -> FixType:
     return element
 
 
-def _unary(verb: str, doc: str, function: Callable[[Array, IntType], Array], *traits: Trait) -> OpSpec:
-    def evaluate(call: EvalCall) -> Sequence[Array]:
-        return (function(call.args[0], _format(call).raw),)
-
-    name = f"fixed.{verb}"
-    return OpSpec(name, doc, same_type_rule(name, 1, FIX), evaluate, frozenset({E, *traits}))
+def _unary(verb: str, doc: str, function: Unary, *traits: Trait) -> OpSpec:
+    return unary_row(f"fixed.{verb}", FIX, doc, function, *traits)
 
 
-def _binary(
-    verb: str, doc: str, function: Callable[[Array, Array, IntType], Array], *traits: Trait
-) -> OpSpec:
-    def evaluate(call: EvalCall) -> Sequence[Array]:
-        a, b = spread(call.args)
-        return (function(a, b, _format(call).raw),)
-
-    name = f"fixed.{verb}"
-    return OpSpec(name, doc, same_type_rule(name, 2, FIX), evaluate, frozenset({E, *traits}))
-
-
-def _minimum(a: Array, b: Array, kind: IntType) -> Array:
-    return integers.minimum(a, b)
-
-
-def _maximum(a: Array, b: Array, kind: IntType) -> Array:
-    return integers.maximum(a, b)
+def _binary(verb: str, doc: str, function: Binary, *traits: Trait) -> OpSpec:
+    return binary_row(f"fixed.{verb}", FIX, doc, function, *traits)
 
 
 def _infer_mul(types: Types, attrs: Attrs) -> Types:
@@ -95,8 +77,8 @@ TABLE: tuple[OpSpec, ...] = (
         "-1, 0 or 1 as a value of the format; where it can't hold that value, the nearest one it has.",
         same_type_rule("fixed.sign", 1, FIX), _sign, frozenset({E}),
     ),
-    _binary("min", "The lesser operand.", _minimum, C, A, Trait.IDEMPOTENT),
-    _binary("max", "The greater operand.", _maximum, C, A, Trait.IDEMPOTENT),
+    _binary("min", "The lesser operand.", integers.minimum, C, A, Trait.IDEMPOTENT),
+    _binary("max", "The greater operand.", integers.maximum, C, A, Trait.IDEMPOTENT),
     _binary("saturating_add", "Sum clamped to the format's range.", integers.saturating_add, C),
     _binary("saturating_sub", "Difference clamped to the format's range.", integers.saturating_sub),
     _binary(

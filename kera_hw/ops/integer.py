@@ -1,10 +1,11 @@
 """Integers of 1 to 64 bits: wrapping, saturating and widening arithmetic."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from kera_hw.numerics import integers
 from kera_hw.numerics.arrays import Array
+from kera_hw.ops.arithmetic import Binary, Unary, binary_row, unary_row
 from kera_hw.ops.rules import (
     INT,
     Types,
@@ -14,7 +15,7 @@ from kera_hw.ops.rules import (
     int_element,
     joint_shape,
     like,
-    same_type_rule,
+    raw_int,
     spread,
     title,
 )
@@ -24,37 +25,12 @@ from kera_hw.types import BOOL, BoolType, IntType, element_type
 E, C, A = Trait.ELEMENTWISE, Trait.COMMUTATIVE, Trait.ASSOCIATIVE
 
 
-def _kind(call: EvalCall) -> IntType:
-    element = element_type(call.arg_types[0])
-    assert isinstance(element, IntType)
-    return element
+def _unary(verb: str, doc: str, function: Unary, *traits: Trait) -> OpSpec:
+    return unary_row(f"integer.{verb}", INT, doc, function, *traits)
 
 
-def _unary(verb: str, doc: str, function: Callable[[Array, IntType], Array], *traits: Trait) -> OpSpec:
-    def evaluate(call: EvalCall) -> Sequence[Array]:
-        return (function(call.args[0], _kind(call)),)
-
-    name = f"integer.{verb}"
-    return OpSpec(name, doc, same_type_rule(name, 1, INT), evaluate, frozenset({E, *traits}))
-
-
-def _binary(
-    verb: str, doc: str, function: Callable[[Array, Array, IntType], Array], *traits: Trait
-) -> OpSpec:
-    def evaluate(call: EvalCall) -> Sequence[Array]:
-        a, b = spread(call.args)
-        return (function(a, b, _kind(call)),)
-
-    name = f"integer.{verb}"
-    return OpSpec(name, doc, same_type_rule(name, 2, INT), evaluate, frozenset({E, *traits}))
-
-
-def _minimum(a: Array, b: Array, kind: IntType) -> Array:
-    return integers.minimum(a, b)
-
-
-def _maximum(a: Array, b: Array, kind: IntType) -> Array:
-    return integers.maximum(a, b)
+def _binary(verb: str, doc: str, function: Binary, *traits: Trait) -> OpSpec:
+    return binary_row(f"integer.{verb}", INT, doc, function, *traits)
 
 
 def _infer_add_carry(types: Types, attrs: Attrs) -> Types:
@@ -69,7 +45,7 @@ def _infer_add_carry(types: Types, attrs: Attrs) -> Types:
 
 def _add_carry(call: EvalCall) -> Sequence[Array]:
     a, b, carry = spread(call.args)
-    return integers.add_carry(a, b, carry, _kind(call))
+    return integers.add_carry(a, b, carry, raw_int(call.arg_types[0]))
 
 
 def _infer_mul_wide(types: Types, attrs: Attrs) -> Types:
@@ -99,8 +75,8 @@ TABLE: tuple[OpSpec, ...] = (
     _unary("neg", "Negation modulo 2^W: the negative of MIN is MIN.", integers.neg, Trait.INVOLUTION),
     _unary("abs", "Absolute value; that of MIN is MIN.", integers.absolute),
     _unary("sign", "-1, 0 or 1 by the operand's sign.", integers.sign),
-    _binary("min", "The lesser operand.", _minimum, C, A, Trait.IDEMPOTENT),
-    _binary("max", "The greater operand.", _maximum, C, A, Trait.IDEMPOTENT),
+    _binary("min", "The lesser operand.", integers.minimum, C, A, Trait.IDEMPOTENT),
+    _binary("max", "The greater operand.", integers.maximum, C, A, Trait.IDEMPOTENT),
     _binary("saturating_add", "Sum clamped to the type's range.", integers.saturating_add, C),
     _binary("saturating_sub", "Difference clamped to the type's range.", integers.saturating_sub),
     _binary("saturating_mul", "Product clamped to the type's range.", integers.saturating_mul, C),
