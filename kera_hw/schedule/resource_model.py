@@ -180,6 +180,16 @@ def netlist_luts(netlist: Netlist, device: Device) -> int:
     return round(device.area.lut_factor * logic + carries)
 
 
+TILE_RANKS = 3
+"""Register ranks inside a DSP tile: input, pipeline, output. Further ranks of a product are flip-flops."""
+
+
+def product_ffs(netlist: Netlist) -> int:
+    """Flip-flops of products with more ranks than a tile holds."""
+    muls = (cell for cell in netlist.cells if isinstance(cell, Mul))
+    return sum(cell.width * max(0, cell.latency_cycles - TILE_RANKS) for cell in muls)
+
+
 def netlist_dsps(netlist: Netlist, device: Device) -> int:
     return sum(cell_dsps(cell, device) for cell in netlist.cells)
 

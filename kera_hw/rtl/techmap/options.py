@@ -35,6 +35,8 @@ class Capabilities:
 
 _ECP5_DSP_RANKS = 3
 """Input, pipeline and output registers of a MULT18X18D."""
+_ECP5_FAR_PS = 4000
+"""Clock period below which a product gets one more rank in the fabric: wires from the tile are long."""
 
 
 def capabilities(device: Device, clock_ps: int, options: MapOptions) -> Capabilities:
@@ -43,7 +45,7 @@ def capabilities(device: Device, clock_ps: int, options: MapOptions) -> Capabili
     dsp: DspKind | None = None
     if allowed > 0:
         if device.family == "ecp5":
-            dsp = DspKind(18, 18, _ECP5_DSP_RANKS)
+            dsp = DspKind(18, 18, _ECP5_DSP_RANKS + (clock_ps < _ECP5_FAR_PS))
         else:
             dsp = DspKind(16, 16, 0)
     fuses = device.carry_operands >= 4
