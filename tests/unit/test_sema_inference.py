@@ -295,3 +295,8 @@ def test_return_may_give_the_value() -> None:
 def test_computed_constants_are_kept_for_the_index_proof() -> None:
     program = accept("const T: [u8; 2] = [1, 2]; const N: u32 = 2 + 2; fn f(x: [u8; N]) -> [u8; 4] { x }")
     assert [file.text(tree.span) for tree, file in program.constants] == ["2 + 2"]
+
+
+def test_alternatives_inside_tuples() -> None:
+    made = result_of("fn f(x: (u2, u2)) -> u8 { match x { (0 | 1, 2 | 3) => 1, (_, _) => 2 } }")
+    assert isinstance(made, hir.Match) and [len(arm.patterns) for arm in made.arms] == [4, 1]

@@ -77,3 +77,15 @@ def test_moving_bits_are_proved(body: str, code: str) -> None:
     file = SourceFile.from_text(f"pub fn f(x: i32, i: u8) -> bool {{ {body} }}")
     made = compile_source(file, lambda name: None)
     assert [item.code for item in made.diagnostics] == ([code] if code else [])
+
+
+def test_doubling_types_end() -> None:
+    """Each line doubles the width of a type: refused before it matters."""
+    structs = "struct S0 { a: u8, b: u8 } " + " ".join(
+        f"struct S{n + 1} {{ a: S{n}, b: S{n} }}" for n in range(60)
+    )
+    values = "let x0 = (1, 2); " + " ".join(f"let x{n + 1} = (x{n}, x{n});" for n in range(60))
+    aliases = "type T0 = (u8, u8); " + " ".join(f"type T{n + 1} = (T{n}, T{n});" for n in range(60))
+    for text in (structs, f"fn f() {{ {values} }}", aliases):
+        program, found, _ = check_text(text)
+        assert program is None and [item.code for item in found] == ["K0319"]

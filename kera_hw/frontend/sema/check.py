@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from kera_hw.frontend.parser import deep_recursion
 from kera_hw.frontend.sema import (
+    builtins_convert,
     builtins_effects,
     builtins_scalar,
     builtins_tensor,
@@ -24,7 +25,13 @@ from kera_hw.support import CycleError, Diagnostic, SourceFile, Span, toposort
 
 #: Modules that register rules and built-ins when imported.
 _REGISTERED = (
-    builtins_effects, builtins_scalar, builtins_tensor, check_branches, check_lambdas, check_methods,
+    builtins_convert,
+    builtins_effects,
+    builtins_scalar,
+    builtins_tensor,
+    check_branches,
+    check_lambdas,
+    check_methods,
 )
 assert set(BUILTINS) - set(HANDLERS) == {"assert", "assert_eq"}
 

@@ -10,7 +10,7 @@ from kera_hw.frontend.sema.context import Context, Value, broken, is_poison, poi
 from kera_hw.frontend.sema.literals import literal_value, range_text
 from kera_hw.frontend.sema.paths import constant_of, find
 from kera_hw.frontend.sema.scope import Broken, Held, ItemSymbol, Local, closest
-from kera_hw.frontend.sema.types import builtin_type, make_tensor
+from kera_hw.frontend.sema.types import builtin_type, make_tensor, product_type
 from kera_hw.frontend.sema.unify import (
     ERROR,
     FLOAT_LITERAL,
@@ -136,13 +136,13 @@ def _tuple(ctx: Context, expr: ast.TupleExpr) -> Value:
     items = [ctx.expr(item) for item in expr.elements]
     if not items:
         return Value(UNIT, span, lambda: unit(span))
-    kind = TupleType(tuple(item.type for item in items))
+    kind = product_type(ctx, TupleType(tuple(item.type for item in items)), span)
     return Value(kind, span, lambda: _aggregate(kind, span, items))
 
 
 def _aggregate(kind: Type, span: Span, items: Sequence[Value]) -> hir.Expr:
     made = tuple(item.build() for item in items)
-    if any(is_poison(item) for item in made):
+    if kind is ERROR or any(is_poison(item) for item in made):
         return poison(span)
     return hir.Aggregate(resolve(kind), span, made)
 

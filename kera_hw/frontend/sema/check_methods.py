@@ -141,7 +141,13 @@ def _taken(
 
 
 def _proved(
-    expr: ast.MethodCall, made: hir.Expr, found: IntType, last: hir.Expr, kind: Type, width: int, single: bool,
+    expr: ast.MethodCall,
+    made: hir.Expr,
+    found: IntType,
+    last: hir.Expr,
+    kind: Type,
+    width: int,
+    single: bool,
 ) -> hir.Expr:
     """A moving slice behind a proof that it lies within the value: a slice of as many bits, thrown away."""
     before: list[hir.Stmt] = []

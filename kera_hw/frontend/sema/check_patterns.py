@@ -3,6 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from math import prod
 
 import numpy as np
 
@@ -16,6 +19,8 @@ from kera_hw.frontend.syntax import ast
 from kera_hw.support import Span
 from kera_hw.types import BOOL, BoolType, IntType, TupleType, Type
 
+#: The most alternatives that one arm may stand for.
+MAX_ALTERNATIVES = 256
 #: Makes the pattern once types are known; None when something was reported.
 BuildPattern = Callable[[], hir.Pattern | None]
 
@@ -88,7 +93,7 @@ def arm_patterns(ctx: Context, node: ast.Pattern | None, kind: Type) -> list[Bui
     """The alternatives of an arm against the scrutinee's type; declares what they bind."""
     alternatives = _alternatives(node)
     names = ArmNames()
-    made = [_refutable(ctx, item, kind, names) for item in alternatives]
+    made = [built for item in alternatives for built in _refutable(ctx, item, kind, names)]
     for name, (var, count) in names.found.items():
         if count != len(alternatives):
             ctx.report("K0323", f"`{name}` must be bound in every alternative of the arm.", var.span)
@@ -109,27 +114,63 @@ def _nothing() -> None:
     return None
 
 
-def _refutable(ctx: Context, node: ast.Pattern, kind: Type, names: ArmNames) -> BuildPattern:
+def _refutable(ctx: Context, node: ast.Pattern, kind: Type, names: ArmNames) -> list[BuildPattern]:
+    """The alternatives that a pattern stands for: one, unless it holds others inside a tuple."""
     if isinstance(node, ast.ParenPattern) and node.inner is not None:
         return _refutable(ctx, node.inner, kind, names)
     if isinstance(node, ast.WildcardPattern):
         wildcard = hir.Wildcard(node.span)
-        return lambda: wildcard
+        return [lambda: wildcard]
     if isinstance(node, ast.NamePattern):
-        return _name(ctx, node, kind, names)
+        return [_name(ctx, node, kind, names)]
     if isinstance(node, ast.LiteralPattern) and node.literal is not None:
         value = _end(ctx, node.literal, kind)
-        return lambda: _range(node.span, value, value)
+        return [lambda: _range(node.span, value, value)]
     if isinstance(node, ast.RangePattern):
-        return _range_pattern(ctx, node, kind)
+        return [_range_pattern(ctx, node, kind)]
     if isinstance(node, ast.TuplePattern):
-        parts = tuple_parts(ctx, node, kind)
-        items = [_refutable(ctx, item, part, names) for item, part in zip(node.elements, parts)]
-        return lambda: _tuple(node.span, items) if isinstance(shallow(kind), TupleType) else None
+        return _tuples(ctx, node, kind, names)
     if isinstance(node, ast.OrPattern):
-        ctx.report("K0323", "Alternatives stand at the top of an arm, not inside a tuple.", node.span)
+        return _inner_alternatives(ctx, node, kind, names)
     ctx.shared.errors += 1
-    return _nothing
+    return [_nothing]
+
+
+def _inner_alternatives(
+    ctx: Context, node: ast.OrPattern, kind: Type, names: ArmNames,
+) -> list[BuildPattern]:
+    bound = len(names.found)
+    made = [
+        built for alternative in node.alternatives for built in _refutable(ctx, alternative, kind, names)
+    ]
+    if len(names.found) > bound:
+        ctx.report("K0323", "Alternatives inside a tuple cannot bind names.", node.span)
+        return [_nothing]
+    return made
+
+
+def _tuples(ctx: Context, node: ast.TuplePattern, kind: Type, names: ArmNames) -> list[BuildPattern]:
+    parts = tuple_parts(ctx, node, kind)
+    columns = [_refutable(ctx, item, part, names) for item, part in zip(node.elements, parts)]
+    if not isinstance(shallow(kind), TupleType):
+        return [_nothing]
+    if prod(map(len, columns)) > MAX_ALTERNATIVES:
+        ctx.report("K0323", f"This pattern stands for more than {MAX_ALTERNATIVES} alternatives.", node.span)
+        return [_nothing]
+    # Each choice of one alternative per element; what an element builds is built once.
+    shared = [[_once(item) for item in column] for column in columns]
+    return [partial(_tuple, node.span, list(items)) for items in product(*shared)]
+
+
+def _once(build: BuildPattern) -> BuildPattern:
+    made: list[hir.Pattern | None] = []
+
+    def again() -> hir.Pattern | None:
+        if not made:
+            made.append(build())
+        return made[0]
+
+    return again
 
 
 def _tuple(span: Span, items: list[BuildPattern]) -> hir.Pattern | None:

@@ -10,7 +10,7 @@ from kera_hw.frontend.sema.constants import MAX_CONSTANT_ELEMENTS, element_count
 from kera_hw.frontend.sema.context import Context, Shared
 from kera_hw.frontend.sema.modules import Modules
 from kera_hw.frontend.sema.scope import Constant, ItemSymbol, Module
-from kera_hw.frontend.sema.types import resolve_type
+from kera_hw.frontend.sema.types import product_type, resolve_type
 from kera_hw.frontend.sema.unify import ERROR, has_error
 from kera_hw.frontend.sema.work import MAX_CONSTANT_WORK, work
 from kera_hw.frontend.syntax import ast
@@ -159,7 +159,7 @@ class Checker:
         if any(has_error(item) for item in fields.values()):
             # Uses of the struct stay silent, but the names of its fields are known.
             return ERROR
-        return StructType(symbol.qualified, tuple(fields.items()))
+        return product_type(context, StructType(symbol.qualified, tuple(fields.items())), symbol.name_span)
 
     def constant(self, symbol: ItemSymbol) -> Constant | None:
         """The value of a const item; None when it has none (reported)."""

@@ -6,7 +6,7 @@ import re
 from kera_hw.frontend.sema.context import Context
 from kera_hw.frontend.sema.paths import constant_of, find
 from kera_hw.frontend.sema.scope import ItemSymbol, Symbol, closest
-from kera_hw.frontend.sema.unify import ERROR, has_error
+from kera_hw.frontend.sema.unify import ERROR, has_error, shallow
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import Fix, Span
 from kera_hw.types import (
@@ -17,6 +17,7 @@ from kera_hw.types import (
     F64,
     FixType,
     IntType,
+    StructType,
     TensorType,
     TupleType,
     Type,
@@ -38,6 +39,36 @@ _FOREIGN = {
 MAX_ELEMENTS = 1 << 40
 
 
+#: More scalars and tensors than this no struct or tuple holds, however nested.
+MAX_LEAVES = 4096
+
+
+def is_too_wide(kind: Type) -> bool:
+    """Whether a product type has more than MAX_LEAVES leaves; looks at no more than it needs to tell."""
+    left, stack = MAX_LEAVES, [kind]
+    while stack and left >= 0:
+        item = shallow(stack.pop())
+        if isinstance(item, TensorType):
+            stack.append(item.element)
+        elif isinstance(item, TupleType):
+            stack.extend(item.items)
+        elif isinstance(item, StructType):
+            stack.extend(part for _, part in item.fields)
+        else:
+            left -= 1
+    return left < 0
+
+
+def product_type(ctx: Context, made: Type, span: Span) -> Type:
+    """The type, unless it is too wide (reported) or has parts that were."""
+    if has_error(made):
+        return ERROR
+    if is_too_wide(made):
+        ctx.report("K0319", f"This type would hold more than {MAX_LEAVES} numbers and tensors.", span)
+        return ERROR
+    return made
+
+
 def resolve_type(ctx: Context, node: ast.Type | None) -> Type:
     """The type of a node; ERROR (reported here or by the parser) where it means none."""
     if isinstance(node, ast.NameType):
@@ -45,7 +76,9 @@ def resolve_type(ctx: Context, node: ast.Type | None) -> Type:
     if isinstance(node, ast.TensorType):
         return _tensor_type(ctx, node)
     if isinstance(node, ast.TupleType):
-        return TupleType(tuple(resolve_type(ctx, item) for item in node.elements))
+        return product_type(
+            ctx, TupleType(tuple(resolve_type(ctx, item) for item in node.elements)), node.span
+        )
     if isinstance(node, ast.ParenType):
         return resolve_type(ctx, node.inner)
     if isinstance(node, ast.SpaceType):

@@ -1,0 +1,82 @@
+"""Built-ins that reinterpret and round: bitcast, round_to."""
+from __future__ import annotations
+
+from kera_hw.frontend.sema import hir
+from kera_hw.frontend.sema.arguments import Arguments, builtin
+from kera_hw.frontend.sema.context import Context, Value, broken, poison
+from kera_hw.frontend.sema.elementwise import framed, make_op
+from kera_hw.frontend.sema.unify import ERROR, describe, has_error, resolve, scalar_part, shallow
+from kera_hw.types import BoolType, FixType, FloatType, IntType, TensorType, Type
+
+
+def _width(kind: Type) -> int:
+    if isinstance(kind, (IntType, FixType, FloatType)):
+        return kind.width_bits
+    return 1 if isinstance(kind, BoolType) else 0
+
+
+@builtin("bitcast")
+def _bitcast(ctx: Context, args: Arguments) -> Value:
+    target = args.type(ctx)
+    value = args.value(ctx, "x")
+    source = shallow(value.type)
+    if has_error(target) or source is ERROR:
+        return broken(args.span)
+    if isinstance(target, TensorType):
+        if not isinstance(source, TensorType) or source.shape != target.shape:
+            return ctx.fail(
+                "K0312",
+                f"`bitcast` keeps the shape, so {describe(source)} cannot become `{target}`.",
+                args.span,
+            )
+        target = target.element
+    kind = framed(source if isinstance(source, TensorType) else None, target)
+
+    def build() -> hir.Expr:
+        made = value.build()
+        element = resolve(scalar_part(value.type))
+        if element is ERROR:
+            return poison(args.span)
+        if not _width(target) or _width(element) != _width(target):
+            ctx.report(
+                "K0312",
+                f"`bitcast` needs equal widths; {describe(element)} has {_width(element)} bits "
+                f"and {describe(target)} has {_width(target)}.",
+                value.span,
+            )
+            return poison(args.span)
+        return make_op("convert.bitcast", kind, args.span, [made], {"type": target})
+
+    return Value(kind, args.span, build)
+
+
+@builtin("round_to")
+def _round_to(ctx: Context, args: Arguments) -> Value:
+    target = args.type(ctx)
+    value = args.value(ctx, "x")
+    mode = args.mode(ctx, "mode", ("floor", "trunc", "half_up", "half_even"), "half_even")
+    overflow = args.mode(ctx, "overflow", ("wrap", "saturate"), "wrap")
+    source = shallow(value.type)
+    if has_error(target) or source is ERROR or mode is None or overflow is None:
+        return broken(args.span)
+    if not isinstance(target, FixType):
+        where = args.turbofish[0].span
+        return ctx.fail("K0304", f"`round_to` gives fixed point, not {describe(target)}.", where, args.span)
+    kind = framed(source if isinstance(source, TensorType) else None, target)
+    attrs = {"mode": mode, "overflow": overflow, "type": target}
+
+    def build() -> hir.Expr:
+        made = value.build()
+        element = resolve(scalar_part(value.type))
+        if element is ERROR:
+            return poison(args.span)
+        if not isinstance(element, (FixType, IntType)):
+            ctx.report(
+                "K0304", f"`round_to` rounds fixed point and integers, not {describe(element)}.", value.span
+            )
+            return poison(args.span)
+        return make_op("convert.round_to", kind, args.span, [made], attrs)
+
+    return Value(kind, args.span, build)
+
+
