@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from kera_hw.schedule.asap import Constraints, Loop, build_constraints, earliest, latest
 from kera_hw.schedule.delay_model import DelayModel
@@ -10,7 +11,7 @@ from kera_hw.schedule.explain import Sources, loop_recurrence, no_interval, no_l
 from kera_hw.schedule.netlist import Input, Netlist
 from kera_hw.schedule.plan import Lifetime, PathStep, Plan, Recurrence, Resources
 from kera_hw.schedule.problem import Problem, build_problem, timing_pairs
-from kera_hw.schedule.resource_model import handshake_ffs, netlist_dsps, netlist_luts
+from kera_hw.schedule.resource_model import handshake_ffs, netlist_dsps, netlist_luts, product_ffs
 from kera_hw.schedule.sdc import least_registers, register_bits
 from kera_hw.schedule.timing import fmax_mhz, stage_arrivals, stage_paths
 from kera_hw.support.diagnostic import Diagnostic
@@ -51,9 +52,11 @@ def schedule(
     pinned = [index for index, cell in enumerate(netlist.cells) if isinstance(cell, Input)]
     upper = latest(constraints, interval, count, pinned)
     lower = [*least[:-1], count]
-    stage = least_registers(problem, constraints, interval, lower, upper)
+    stage, optimal = least_registers(problem, constraints, interval, lower, upper)
     recurrence = None if loop is None else loop_recurrence(problem, loop)
     plan = make_plan(problem, stage, clock_ps, interval, interface, recurrence)
+    if not optimal:
+        plan = replace(plan, notes=(*plan.notes, "Register bits are few, but not proved to be the fewest."))
     return plan, over_capacity(netlist.name, plan, device)
 
 
@@ -88,7 +91,7 @@ def make_plan(
     state_bits = sum(state.width for state in netlist.states)
     estimate = Resources(
         lut=netlist_luts(netlist, model.device),
-        ff=kept + state_bits + handshake_ffs(interface, count, interval),
+        ff=kept + state_bits + product_ffs(netlist) + handshake_ffs(interface, count, interval),
         dsp=netlist_dsps(netlist, model.device),
         bram=0,
         fmax_mhz=fmax_mhz(problem, arrivals),

@@ -15,6 +15,7 @@ from kera_hw.schedule.delay_model import DelayModel, loads
 from kera_hw.schedule.netlist import Bits, Mul, Netlist
 
 IntArray = NDArray[np.int64]
+_TIME_BITS = 32  # more than any time within the limit, in ps, takes
 _SHARE = 4096  # path starts handled at once while looking for timing pairs: bounds memory
 
 
@@ -205,7 +206,7 @@ def timing_pairs(problem: Problem, limit_ps: int) -> tuple[IntArray, IntArray]:
         for begin in range(0, len(starts), _SHARE)
     ]
     found = np.unique(np.concatenate(keys)) if keys else np.zeros(0, dtype=np.int64)
-    kept = _not_implied(found, forward, problem.cell_count)
+    kept = _not_implied(found, edges.source, edges.target, problem.cell_count) if len(found) else found
     return kept // problem.cell_count, kept % problem.cell_count
 
 
@@ -235,11 +236,13 @@ def _violations(
         over = arrival > limit_ps
         keys.append(np.unique(origin[over] * cells + here[over]))
         alive = ~over & (arrival + tail[here] > limit_ps)
-        key, arrival = origin[alive] * cells + here[alive], arrival[alive]
-        order = np.lexsort((arrival, key))  # of several paths of equally many wires the longest decides
-        key, arrival = key[order], arrival[order]
+        # Of several paths of equally many wires the longest decides: sorted by pair, then arrival, the last.
+        packed = (origin[alive] * cells + here[alive]) << _TIME_BITS | arrival[alive]
+        packed.sort()
+        key = packed >> _TIME_BITS
         last = np.append(key[1:] != key[:-1], True) if len(key) else np.zeros(0, dtype=bool)
-        origin, here, arrival = key[last] // cells, key[last] % cells, arrival[last]
+        key, arrival = key[last], packed[last] & (1 << _TIME_BITS) - 1
+        origin, here = key // cells, key % cells
     return np.unique(np.concatenate(keys)) if keys else np.zeros(0, dtype=np.int64)
 
 
@@ -250,16 +253,21 @@ def _expand(first: IntArray, count: IntArray) -> IntArray:
     return np.repeat(first, count) + offset
 
 
-def _not_implied(keys: IntArray, forward: _Forward, cells: int) -> IntArray:
-    """Drop (u, v) where a reader w of u has (w, v) too: stage[w] >= stage[u] makes it redundant."""
-    if not len(keys):
-        return keys
-    source, target = keys // cells, keys % cells
-    count = forward.count[source]
-    reader = forward.target[_expand(forward.first[source], count)]
-    wanted = reader * cells + np.repeat(target, count)
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    hit = keys[place] == wanted
+def _not_implied(keys: IntArray, first: IntArray, second: IntArray, cells: int) -> IntArray:
+    """Drop pairs that a closer pair makes redundant; wires lead from ``first`` to ``second``.
+
+    (u, v) follows from (w, v) with a wire u to w, since stage[w] >= stage[u], and from (u, w) with a wire w
+    to v. Either leaves a pair that is closer together, so nothing is dropped in a circle.
+    """
     implied = np.zeros(len(keys), dtype=bool)
-    implied[np.repeat(np.arange(len(keys)), count)[hit]] = True
+    for near, far, of_source in ((first, second, True), (second, first, False)):
+        own, other = (keys // cells, keys % cells) if of_source else (keys % cells, keys // cells)
+        order = np.argsort(near, kind="stable")
+        count = np.bincount(near, minlength=cells)
+        start = np.cumsum(count) - count
+        step = far[order][_expand(start[own], count[own])]
+        kept = np.repeat(other, count[own])
+        wanted = step * cells + kept if of_source else kept * cells + step
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        implied[np.repeat(np.arange(len(keys)), count[own])[keys[place] == wanted]] = True
     return keys[~implied]

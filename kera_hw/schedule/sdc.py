@@ -1,7 +1,9 @@
 """The stages that keep the fewest register bits at a given latency: a program over difference constraints.
 
 Every run of bits costs width * (last reader's stage - stage it is available in). All rows have the form
-x_v - x_u >= c, so the matrix is totally unimodular and an optimal vertex is integral; that is checked.
+x_v - x_u >= c, so the matrix is totally unimodular and an optimal vertex is integral; that is checked. Only
+when the solver reaches its limit of steps, on dense random networks of many thousand cells, is a schedule
+improved node by node instead, and the plan says so.
 """
 from __future__ import annotations
 
@@ -15,6 +17,9 @@ from scipy.sparse import coo_matrix
 
 from kera_hw.schedule.asap import Constraints
 from kera_hw.schedule.problem import Problem
+
+STEP_LIMIT = 60_000
+_SWEEPS = 8
 
 
 def register_bits(problem: Problem, stage: Sequence[int]) -> int:
@@ -49,15 +54,22 @@ class _Program:
 
 def least_registers(
     problem: Problem, constraints: Constraints, interval: int, lower: Sequence[int], upper: Sequence[int],
-) -> list[int]:
-    """Stages of all nodes with the least register bits within the bounds (a feasible system is required)."""
+    step_limit: int = STEP_LIMIT,
+) -> tuple[list[int], bool]:
+    """Stages of all nodes with the least register bits within the bounds, and whether they are the least.
+
+    ``lower`` must itself be a schedule. ``step_limit`` bounds the solver's pivots.
+    """
     program = _Program(list(lower), list(upper), [0.0] * constraints.node_count)
     _add_costs(problem, program)
     for u, v, c in constraints.rows():
         program.require(v, u, c)
     for write, read in constraints.loops:
         program.require(read, write, 1 - interval)
-    return _solve(program)[: constraints.node_count]
+    solved = _solve(program, step_limit)
+    if solved is None:
+        return _improve(problem, constraints, interval, lower, upper), False
+    return solved[: constraints.node_count], True
 
 
 def _add_costs(problem: Problem, program: _Program) -> None:
@@ -80,7 +92,8 @@ def _add_costs(problem: Problem, program: _Program) -> None:
         program.cost[shared[late, floor]] += run.width
 
 
-def _solve(program: _Program) -> list[int]:
+def _solve(program: _Program, step_limit: int) -> list[int] | None:
+    """The optimum, or None when the solver reached the limit of steps."""
     lower, upper = np.array(program.lower), np.array(program.upper)
     free = lower < upper
     out = lower.copy()
@@ -105,10 +118,52 @@ def _solve(program: _Program) -> list[int]:
     result = cast("Any", linprog(
         np.array(program.cost)[free], A_ub=cast("Any", matrix.tocsr()), b_ub=bound,
         bounds=np.stack([lower[free], upper[free]], axis=1).tolist(), method="highs-ds",
+        options={"maxiter": step_limit},
     ))
+    if result.status == 1:
+        return None
     assert result.status == 0, f"a feasible schedule exists, yet the solver says: {result.message}"
     values = np.asarray(result.x, dtype=np.float64)
     rounded = np.rint(values)
     assert float(np.abs(values - rounded).max()) < 1e-6, "the optimum of a difference system is integral"
     out[free] = rounded.astype(np.int64)
     return out.tolist()
+
+
+def _improve(
+    problem: Problem, constraints: Constraints, interval: int, lower: Sequence[int], upper: Sequence[int],
+) -> list[int]:
+    """From the earliest schedule, move node after node, last first, to where fewest bits are kept."""
+    stage = list(lower)
+    before: list[list[tuple[int, int]]] = [[] for _ in stage]
+    after: list[list[tuple[int, int]]] = [[] for _ in stage]
+    rows = [*constraints.rows(), *((write, read, 1 - interval) for write, read in constraints.loops)]
+    for u, v, c in rows:
+        before[v].append((u, c))
+        after[u].append((v, c))
+    touching: list[list[int]] = [[] for _ in stage]
+    for index, run in enumerate(problem.runs):
+        for node in {run.cell, *run.readers}:
+            touching[node].append(index)
+    latency: list[int] = problem.latency.tolist()
+
+    def cost(node: int) -> int:
+        total = 0
+        for index in touching[node]:
+            run = problem.runs[index]
+            total += run.width * (max(stage[r] for r in run.readers) - stage[run.cell] - latency[run.cell])
+        return total
+
+    for _ in range(_SWEEPS):
+        moved = False
+        for node in range(len(stage) - 2, -1, -1):
+            low = max([lower[node], *(stage[u] + c for u, c in before[node])])
+            high = min([upper[node], *(stage[v] - c for v, c in after[node])])
+            here, best = stage[node], (cost(node), stage[node])
+            for stage[node] in range(low, high + 1):
+                best = min(best, (cost(node), stage[node]))
+            stage[node] = best[1]
+            moved |= best[1] != here
+        if not moved:
+            break
+    return stage

@@ -145,7 +145,7 @@ def _arrivals(netlist: Netlist, plan: Plan, model: DelayModel) -> list[int]:
     fanouts = _fanouts(netlist)
     settled: list[int] = []
     for index, cell in enumerate(netlist.cells):
-        wires: dict[int, tuple[int, int]] = {}  # driver: most loads of a bit read, longest time before the wire
+        wires: dict[int, tuple[int, int]] = {}  # driver: most loads of a bit, longest time before the wire
         for bits in cell.operands():
             position = 0
             for s in bits:

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kera_hw.schedule.asap import Loop, build_constraints, earliest
+from kera_hw.schedule.asap import Loop, build_constraints, earliest, latest
 from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import device_names, find_device
-from kera_hw.schedule.netlist import Mul, Netlist, Output, StateOut, StateReg, slice_bits
+from kera_hw.schedule.netlist import Input, Mul, Netlist, Output, StateOut, StateReg, slice_bits
 from kera_hw.schedule.plan import Plan
 from kera_hw.schedule.planner import schedule
 from kera_hw.schedule.problem import Problem, build_problem, timing_pairs
-from kera_hw.schedule.sdc import register_bits
+from kera_hw.schedule.sdc import least_registers, register_bits
 from kera_hw.schedule.verifier import verify_plan
 from tests.schedule_nets import Builder, random_netlist
 
@@ -92,6 +92,25 @@ def _fewest(problem: Problem, rows: list[tuple[int, int, int]], count: int) -> i
 
     place(0)
     return best
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 2))
+def test_without_the_solver_the_schedule_is_valid_and_no_worse_than_asap(seed: int, states: int) -> None:
+    problem = build_problem(random_netlist(seed, 60, states), MODEL)
+    constraints = build_constraints(problem, timing_pairs(problem, 9000))
+    interval = 1
+    while isinstance(lower := earliest(constraints, interval), Loop):
+        interval = lower.least_interval
+    inputs = [k for k, cell in enumerate(problem.netlist.cells) if isinstance(cell, Input)]
+    upper = latest(constraints, interval, lower[-1], inputs)
+    stage, optimal = least_registers(problem, constraints, interval, lower, upper, step_limit=0)
+    best, proved = least_registers(problem, constraints, interval, lower, upper)
+    assert proved
+    assert stage == best or not optimal
+    assert all(stage[v] >= stage[u] + c for u, v, c in constraints.rows())
+    assert all(stage[read] >= stage[write] + 1 - interval for write, read in constraints.loops)
+    assert register_bits(problem, best) <= register_bits(problem, stage) <= register_bits(problem, lower)
 
 
 def accumulator(width: int, adds: int) -> Netlist:
