@@ -19,4 +19,13 @@ TABLE: Table = (
      "computation smaller."),
     ("K0605", "unknown device",
      "No device of that name is known. `kera doctor` lists the devices."),
+    ("K0610", "too large to unroll",
+     "The function unrolls to more operations than one pipeline can hold. Export a smaller piece of it, such "
+     "as a loop's body, and stream over it."),
+    ("K0611", "state too large for registers",
+     "A stream's state of this size belongs in RAM, which is not available yet. Make the state smaller."),
+    ("K0612", "parameter name taken by the handshake",
+     "The ports in_valid and in_ready carry the handshake. Rename the parameter."),
+    ("K0613", "effect in hardware",
+     "Effects such as printing have no hardware yet. Keep them out of the exported function."),
 )
