@@ -20,6 +20,9 @@ USABLE_PINS: Mapping[str, int] = MappingProxyType(
     {"CABGA381": 190, "CABGA554": 240, "CABGA756": 360, "ct256": 200, "sg48": 34},
 )
 
+# A line that declares or drives a signal.
+_DRIVEN = re.compile(r"(?:\b(?:wire|reg)(?: signed)? (?:\[\d+:0\] )?|assign |^ +)(\w+)(?: <?=|;| \()")
+
 
 @dataclass(frozen=True, slots=True)
 class Achieved:
@@ -48,8 +51,31 @@ class Achieved:
             "fmax_mhz": None if self.fmax_mhz is None else round(self.fmax_mhz, 1),
             "seed": self.seed, "chip": self.chip, "bitstream": self.bitstream.name,
             "bitstream_bytes": self.bitstream_bytes, "serial_shell": self.shell,
-            "critical_path": None if self.critical_path is None else self.critical_path.to_json(),
+            "critical_path": [] if self.critical_path is None else _steps(self.critical_path),
         }
+
+
+def _steps(path: TimingPath) -> list[dict[str, object]]:
+    """A timing path as rows: what the signal passes, how long it takes, and where that was written.
+
+    The many short steps along one carry chain are one row.
+    """
+    rows: list[dict[str, object]] = []
+    chain = ""
+    for step in path.steps:
+        inside = step.to_cell.partition(".slice[")[0] if step.kind == "logic" else ""
+        if step.kind == "routing" and not step.delay_ps:
+            continue
+        if inside and inside == chain:
+            rows[-1]["delay_ns"] = round(float(str(rows[-1]["delay_ns"])) + step.delay_ps / 1000, 3)
+            continue
+        chain = inside
+        rows.append({
+            "kind": step.kind, "cell": inside or step.to_cell, "net": step.net,
+            "delay_ns": round(step.delay_ps / 1000, 3),
+            "source": step.sources[0] if step.sources else None, "sources": list(step.sources),
+        })
+    return rows
 
 
 def pins_needed(emitted: Emitted) -> int:
@@ -99,7 +125,8 @@ def _with_places(step: PathStep, emitted: Emitted, lines: Mapping[int, str]) -> 
     for place in step.sources:
         match = re.search(r"([^/\\]+\.v):(\d+)(?:\.\d+-(\d+))?", place)
         if match is None:
-            found.append(place)
+            if not re.search(r"[/\\]share[/\\]", place):  # the tools' own cell libraries
+                found.append(place)
             continue
         found.append(f"{match[1]}:{match[2]}")
         if not name and match[3] in (None, match[2]) and int(match[2]) in lines:
@@ -108,13 +135,14 @@ def _with_places(step: PathStep, emitted: Emitted, lines: Mapping[int, str]) -> 
 
 
 def _origin_by_name(net: str, emitted: Emitted) -> str | None:
-    """The source place of a net or cell whose name begins with a signal of the datapath."""
-    stem = re.split(r"[\[$]", net.rpartition(".")[2], maxsplit=1)[0]
-    while stem:
-        origin = emitted.origins.get(stem)
-        if origin is not None:
-            return f"{origin.path}:{origin.line}"
-        stem = stem.rpartition("_")[0]
+    """The source place of a net or cell, one part of whose path begins with a signal of the datapath."""
+    for component in net.split("."):
+        stem = re.split(r"[\[$]", component, maxsplit=1)[0]
+        while stem:
+            origin = emitted.origins.get(stem)
+            if origin is not None:
+                return f"{origin.path}:{origin.line}"
+            stem = stem.rpartition("_")[0]
     return None
 
 
@@ -122,7 +150,7 @@ def _origin_by_line(emitted: Emitted) -> dict[int, str]:
     """The source place of each Verilog line that declares or drives a signal with a known origin."""
     places: dict[int, str] = {}
     for number, line in enumerate(emitted.verilog.splitlines(), start=1):
-        match = re.search(r"(?:\b(?:wire|reg)(?: signed)? (?:\[\d+:0\] )?|assign |^ +)(\w+)(?: <?=|;| \()", line)
+        match = _DRIVEN.search(line)
         origin = emitted.origins.get(match[1]) if match else None
         if origin is not None:
             places[number] = f"{origin.path}:{origin.line}"

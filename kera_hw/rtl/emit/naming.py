@@ -43,9 +43,13 @@ def escaped(name: str) -> str:
     return f"\\{name} "
 
 
-def stem_of(cell: Cell) -> str:
+def stem_of(cell: Cell, netlist: Netlist) -> str:
     """A readable beginning for the names of one cell's signals."""
     name = cell.name or (cell.origin.name if cell.origin else None)
+    if isinstance(cell, StateOut):
+        name = netlist.states[cell.state].name
+    elif isinstance(cell, Input) and not name:
+        name = cell.bus.removeprefix("in_")
     if name:
         cleaned = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
         if cleaned:
@@ -61,7 +65,7 @@ def unique_stems(netlist: Netlist, reserved: frozenset[str]) -> list[str]:
     """
     taken, counts, stems = set(reserved), dict[str, int](), list[str]()
     for cell in netlist.cells:
-        stem = stem_of(cell)
+        stem = stem_of(cell, netlist)
         name = stem
         while name in taken:
             counts[stem] = counts.get(stem, 1) + 1

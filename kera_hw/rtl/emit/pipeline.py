@@ -75,7 +75,8 @@ class _Writer:
         self._wires = [
             self._fresh(f"{stem}_s{stage}") for stem, stage in zip(self._stems, plan.available)
         ]
-        self._states = [self._fresh(f"state_{state.name}") for state in netlist.states]
+        # A state register is read where it stands; it has no wire of its own.
+        self._states = [self._wires[state.out] for state in netlist.states]
         self._kept = self._registers()
 
     def _fresh(self, name: str) -> str:
@@ -176,7 +177,7 @@ class _Writer:
             whole = dict(self._netlist.inputs)[cell.bus]
             return [f"{declare} = {part(escaped(cell.bus), cell.low, cell.width, whole)};"]
         if isinstance(cell, StateOut):
-            return [f"{declare} = {self._states[cell.state]};"]
+            return []
         enable = "advance" if self._control.advance else ""
         site = Site(wire, lambda segment: self._read(segment, stage), self._fresh, enable)
         lines = self._cell_writer(cell, site)
