@@ -29,6 +29,11 @@ class Linear:
     terms: dict[Key, int] = field(default_factory=dict[Key, int])
     atoms: dict[Key, hir.Expr] = field(default_factory=dict[Key, hir.Expr])
 
+    @property
+    def named(self) -> bool:
+        """Whether all atoms have keys: others are too large to look at again and again."""
+        return all(key[0] != "id" for key in self.terms)
+
     def add(self, other: Linear, factor: int = 1) -> Linear:
         terms = dict(self.terms)
         for key, coefficient in other.terms.items():
@@ -129,7 +134,12 @@ def best_interval(prover: Prover, state: State, expr: hir.Expr) -> Interval | No
 
 
 def form_interval(prover: Prover, state: State, form: Linear) -> Interval | None:
-    """The range of a form as an unbounded integer, using known differences between atoms."""
+    """The range of a form as an unbounded integer, using known differences between atoms.
+
+    None where an atom has no range, or no name.
+    """
+    if not form.named:
+        return None
     known: dict[Key, Interval] = {}
     for key in form.terms:
         interval = atom_interval(prover, state, form.atoms[key])

@@ -133,7 +133,8 @@ def _at_most(prover: Prover, state: State, a: hir.Expr, b: hir.Expr, most: int) 
     bound(prover, state, b, Interval(first.low - most, second.high))
     left, right = _exact(prover, state, a), _exact(prover, state, b)
     form = left.add(right, -1)
-    _learn_form(prover, state, form, most)
+    if form.named:
+        _learn_form(prover, state, form, most)
 
 
 def _exact(prover: Prover, state: State, expr: hir.Expr) -> Linear:
@@ -174,10 +175,12 @@ def bound(prover: Prover, state: State, expr: hir.Expr, interval: Interval) -> N
     if value is not None:
         state.dead = state.dead or not Interval(value, value).within(interval)
         return
+    key = prover.scope.definitions.key(expr)
+    if key is None and not isinstance(expr, hir.Op):
+        return
     current = atom_interval(prover, state, expr)
     if current is not None and current.within(interval):
         return
-    key = prover.scope.definitions.key(expr)
     if key is not None:
         state.learn(key, interval)
     if isinstance(expr, hir.Local):

@@ -56,6 +56,13 @@ class State:
         self.facts[key] = merged
         self.dead = self.dead or merged.empty
 
+    def known(self, var: hir.Var) -> Ranges:
+        """A variable's ranges, with the facts about it."""
+        ranges = list(self.ranges[var])
+        if len(ranges) == 1 and ranges[0] is not None:
+            ranges[0] = self.narrowed(("var", var), ranges[0])
+        return ranges
+
     def narrowed(self, key: Key, interval: Interval, depth: int = _CHAIN) -> Interval:
         """The interval of an expression narrowed by facts about it and its differences from others.
 
@@ -89,8 +96,8 @@ def join(first: State, second: State) -> State:
     if second.dead:
         return first.copy()
     ranges = {
-        var: tuple(hull_of(a, b) for a, b in zip(mine, second.ranges[var]))
-        for var, mine in first.ranges.items() if var in second.ranges
+        var: tuple(hull_of(a, b) for a, b in zip(first.known(var), second.known(var)))
+        for var in first.ranges if var in second.ranges
     }
     facts = {key: fact.hull(second.facts[key]) for key, fact in first.facts.items() if key in second.facts}
     differences = {

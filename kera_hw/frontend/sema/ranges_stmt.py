@@ -210,7 +210,7 @@ def _after(before: State, last: State, targets: Sequence[hir.Var]) -> State:
         return before.copy()
     after = before.copy()
     for var in targets:
-        after.bind(var, last.ranges[var])
+        after.bind(var, last.known(var))
     return after
 
 
@@ -227,7 +227,7 @@ def invariant(
 ) -> State:
     """A state that holds at the head of every round."""
     head = entry.copy()
-    first = {var: _folded(entry, var) for var in targets}
+    first = {var: entry.known(var) for var in targets}
     for var in targets:
         # What was known about it on entry, beyond its range, may not outlive the first round.
         head.bind(var, full_ranges(var.type) if prover.hasty else first[var])
@@ -254,14 +254,6 @@ def invariant(
     raise AssertionError("the type's range covers everything")
 
 
-def _folded(state: State, var: hir.Var) -> Ranges:
-    """A variable's ranges with the facts about it."""
-    ranges = list(state.ranges[var])
-    if len(ranges) == 1 and ranges[0] is not None:
-        ranges[0] = state.narrowed(("var", var), ranges[0])
-    return ranges
-
-
 def _looked(
     prover: Prover, head: State, targets: Sequence[hir.Var], round_: Callable[[State], None]
 ) -> dict[hir.Var, tuple[MaybeInterval, ...]]:
@@ -269,7 +261,7 @@ def _looked(
     trial = head.copy()
     with prover.looking():
         round_(trial)
-    return {} if trial.dead else {var: trial.ranges[var] for var in targets}
+    return {} if trial.dead else {var: tuple(trial.known(var)) for var in targets}
 
 
 def _grown(

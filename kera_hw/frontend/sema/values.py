@@ -37,9 +37,10 @@ def format_value(kind: Type, value: Any) -> str:
 
 
 def _format_tensor(kind: TensorType, value: Any, budget: list[int]) -> str:
-    inner = TensorType(kind.element, kind.shape[1:], kind.space) if len(kind.shape) > 1 else kind.element
+    extent, *rest = kind.shape
+    inner = TensorType(kind.element, tuple(rest), kind.space) if rest else kind.element
     items: list[str] = []
-    for index in range(kind.shape[0]):
+    for index in range(extent):
         if budget[0] <= 0:
             items.append("…")
             break
