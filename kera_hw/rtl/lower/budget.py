@@ -74,7 +74,8 @@ class Estimate:
 
     def _indexing(self, node: Node, outputs: int) -> int:
         """Selects of a dynamic position; one known (after unrolling) is wiring."""
-        nodes = [ref.node for ref in node.inputs[1:]]
+        first = 2 if node.opcode in ("tensor.update", "tensor.update_slice") else 1
+        nodes = [ref.node for ref in node.inputs[first:]]
         dynamic = [item for item in nodes if not _is_constant(item) and not _follows_loop(item)]
         return outputs * 2 if not dynamic else outputs * _elements(node.inputs[0].type)
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kera_hw.rtl.techmap import words
-from kera_hw.rtl.techmap.net import Net
+from kera_hw.rtl.techmap.net import Net, known
 from kera_hw.rtl.techmap.words import Word, range_width, trimmed
-from kera_hw.schedule.netlist import const_bits
+from kera_hw.schedule.netlist import Bits, concat, const_bits, slice_bits
 
 Digit = tuple[int, int, int]
 """Atom, shift, sign (+1 or -1)."""
@@ -261,11 +261,15 @@ def _sum(net: Net, parts: list[tuple[Word, int, int]], target: Target) -> Word:
         terms.append(_Term(words.constant(constant), 1, (constant, constant), 0, False))
     if not terms:
         return words.constant(0)
-    while len(terms) > 1:
+    carries = [term for term in terms if _carry_bit(term) is not None] if len(terms) > 2 else []
+    terms = [term for term in terms if term not in carries] if len(carries) < len(terms) else terms
+    while len(terms) > 1 or (carries and terms[0] not in carries):
+        if len(terms) == 1:
+            terms.append(carries.pop())
         a, b = _cheapest_pair(terms, target.width)
         terms.remove(a)
         terms.remove(b)
-        terms.append(_add_terms(net, a, b, target.width))
+        terms.append(_add_terms(net, a, b, target.width, carries))
     last = terms[0]
     if last.sign > 0:
         return last.word
@@ -310,19 +314,62 @@ def _cheapest_pair(terms: list[_Term], width: int) -> tuple[_Term, _Term]:
     return best
 
 
-def _add_terms(net: Net, a: _Term, b: _Term, limit: int) -> _Term:
+def _carry_bit(term: _Term) -> tuple[Bits, int] | None:
+    """A term that is one bit at some weight: it can enter an adder as its carry."""
+    word = term.word
+    if term.sign < 0 or word.signed:
+        return None
+    shift = word.width - 1
+    if word.bits[-1].cell is None or (shift and known(slice_bits(word.bits, 0, shift)) != 0):
+        return None
+    return slice_bits(word.bits, shift, 1), shift
+
+
+def _low_zeros(word: Word) -> int:
+    first = word.bits[0]
+    if first.cell is not None:
+        return 0
+    return (first.low & -first.low).bit_length() - 1 if first.low else first.width
+
+
+def _take_carry(carries: list[_Term], a: _Term, b: _Term) -> tuple[_Term, Bits, int] | None:
+    """A waiting one-bit term that fits into the sum of two terms: below its weight one of them is zero."""
+    room = max(_low_zeros(a.word), _low_zeros(b.word))
+    for term in carries:
+        found = _carry_bit(term)
+        if found is not None and found[1] <= room:
+            carries.remove(term)
+            return term, *found
+    return None
+
+
+def _add_terms(net: Net, a: _Term, b: _Term, limit: int, carries: list[_Term]) -> _Term:
     if a.sign < 0 and b.sign > 0:
         a, b = b, a
+    carry = _take_carry(carries, a, b) if a.sign > 0 and b.sign > 0 else None
     span = (a.span[0] + b.span[0], a.span[1] + b.span[1])
+    if carry is not None:
+        span = (span[0] + carry[0].span[0], span[1] + carry[0].span[1])
     if a.sign < 0:  # both: keep the sum positive and subtract it later
         full, signed = range_width((-span[1], -span[0]))
-        sign, method = -1, net.add
     else:
         full, signed = range_width(span)
-        sign, method = 1, net.add if b.sign > 0 else net.subtract
     width = max(1, min(full, limit))
-    if method == net.add and _absorbable(net, a.word):
+    if a.sign == b.sign and _absorbable(net, a.word):
         a, b = b, a
-    bits = method(a.word.extend(width), b.word.extend(width), width)
+    left, right = a.word.extend(width), b.word.extend(width)
+    if a.sign != b.sign:
+        bits = net.subtract(left, right, width)
+    elif carry is None or carry[2] >= width:
+        bits = net.add(left, right, width)
+    else:
+        bits = _add_at(net, left, right, width, carry[1], carry[2])
     word = trimmed(bits, signed and width == full)
-    return _Term(word, sign, span, net.level(word.bits), False)
+    return _Term(word, -1 if a.sign < 0 and b.sign < 0 else 1, span, net.level(word.bits), False)
+
+
+def _add_at(net: Net, a: Bits, b: Bits, width: int, carry: Bits, shift: int) -> Bits:
+    """``a + b + carry * 2^shift``, one of the operands being zero below the shift."""
+    low = net.add(slice_bits(a, 0, shift), slice_bits(b, 0, shift), shift) if shift else ()
+    rest = width - shift
+    return concat((low, net.add(slice_bits(a, shift, rest), slice_bits(b, shift, rest), rest, carry)))

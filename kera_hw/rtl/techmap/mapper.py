@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from kera_hw.graph.node import Node, Origin, Ref
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.ranges import type_range
-from kera_hw.rtl.techmap import constmul, linear, product, scalar, words
+from kera_hw.rtl.techmap import constmul, gating, linear, product, scalar, words
 from kera_hw.rtl.techmap.demand import demanded
+from kera_hw.rtl.techmap.forms import Atom, Form, combine, scale
+from kera_hw.rtl.techmap.forms import summands as _summands
 from kera_hw.rtl.techmap.linear import Target
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import Capabilities
@@ -30,17 +31,6 @@ _MAX_TERMS = 400
 _PLAIN_CONDITIONS = frozenset({"bits.test", "bits.not", "core.param"})
 """Conditions ready early enough for a wide multiplexer to wait for all of them."""
 
-Atom = tuple[Ref, int]
-"""A value (index -1) or one tile of a product."""
-
-
-@dataclass
-class Form:
-    """Coefficients of atoms and a constant."""
-
-    terms: dict[Atom, int]
-    constant: int
-
 
 class Mapper:
     """Maps every used value of a flat region to a word."""
@@ -53,11 +43,13 @@ class Mapper:
         self.wanted = demanded(source)
         self.words: dict[Ref, Word] = {}
         self._linear = self._find_linear()
+        self._linear |= gating.find(source, self.wanted, self._linear)
         self._exact = self._find_exact()
         self._roots = self._find_roots()
         self._spare_dsps = able.dsp_count - self._products_ahead()
         self._forms: dict[Ref, Form] = {}
         self._tiles: dict[Ref, list[tuple[Word, int]]] = {}
+        self._made: dict[Atom, Word] = {}
 
     # Which values are sums
 
@@ -92,6 +84,8 @@ class Mapper:
             case "integer.mul" | "integer.mul_wide":
                 corners = [x * y for x in ranges[0] for y in ranges[1]]
                 span = (min(corners), max(corners))
+            case "control.select":
+                return True
             case "bits.shl":
                 amount = ranges[1][0]
                 if amount > 64:
@@ -106,7 +100,7 @@ class Mapper:
         exact: set[Node] = set()
         for node in self.source.nodes:
             if node in self._linear and self._raw_fits(node):
-                operands = node.inputs[:1] if node.opcode == "bits.shl" else node.inputs
+                operands = _summands(node)
                 product_of_values = node.opcode in _PRODUCTS and self._constant_factor(node) is None
                 if product_of_values or all(
                     ref.node not in self._linear or ref.node in exact for ref in operands
@@ -128,7 +122,7 @@ class Mapper:
             return False
         if user.opcode in _PRODUCTS and self._constant_factor(user) is None:
             return False
-        if user.opcode == "bits.shl" and operand == user.inputs[1]:
+        if operand not in _summands(user):
             return False
         if operand.node in self._exact:
             return True
@@ -157,7 +151,7 @@ class Mapper:
             if node not in self._linear:
                 continue
             size = 0
-            for ref in node.inputs:
+            for ref in _summands(node):
                 if self.source.constant(ref) is None:
                     size += 1 if ref.node in roots else sizes.get(ref.node, 1)
             sizes[node] = size
@@ -220,8 +214,7 @@ class Mapper:
     def _inlined(self, node: Node) -> list[Ref]:
         if node.opcode in _PRODUCTS and self._constant_factor(node) is None:
             return []
-        inputs = node.inputs[:1] if node.opcode == "bits.shl" else node.inputs
-        return [r for r in inputs if r.node in self._linear and r.node not in self._roots]
+        return [r for r in _summands(node) if r.node in self._linear and r.node not in self._roots]
 
     def _operand(self, ref: Ref) -> Form:
         value = self.source.constant(ref)
@@ -234,24 +227,54 @@ class Mapper:
     def _own_form(self, node: Node) -> Form:
         match node.opcode:
             case "integer.add":
-                return _combine(self._operand(node.inputs[0]), self._operand(node.inputs[1]), 1)
+                return combine(self._operand(node.inputs[0]), self._operand(node.inputs[1]), 1)
             case "integer.sub":
-                return _combine(self._operand(node.inputs[0]), self._operand(node.inputs[1]), -1)
+                return combine(self._operand(node.inputs[0]), self._operand(node.inputs[1]), -1)
             case "integer.neg":
-                return _scale(self._operand(node.inputs[0]), -1)
+                return scale(self._operand(node.inputs[0]), -1)
             case "bits.shl":
                 amount = self.source.constant(node.inputs[1])
                 assert amount is not None
-                return _scale(self._operand(node.inputs[0]), 1 << amount)
+                return scale(self._operand(node.inputs[0]), 1 << amount)
             case "convert.cast":
                 return self._operand(node.inputs[0])
+            case "control.select":
+                return self._gated_form(node)
             case _:
                 return self._product_form(node)
+
+    def _gated_form(self, node: Node) -> Form:
+        """What both branches share, and one word that is chosen between what they don't."""
+        ref = Ref(node, 0)
+        then, otherwise = (self._operand(item) for item in node.inputs[1:])
+        common, rest_then, rest_otherwise = gating.split(then, otherwise)
+        self.net.origin = self.origins.get(node)
+        width = min(self.wanted[ref], width_of(node.types[0]))
+        sides = [self._side(rest, width) for rest in (rest_then, rest_otherwise)]
+        condition = self.word(node.inputs[0]).bit(0)
+        chosen, carry = gating.choose(self.net, condition, *sides)
+        terms = dict(common.terms)
+        for place, word in ((-2, chosen), (-3, carry)):
+            if word.width:
+                self._made[ref, place] = word
+                terms[ref, place] = 1
+        return Form(terms, common.constant)
+
+    def _side(self, form: Form, width: int) -> gating.Side:
+        """A branch's own part as a word and whether it is to be negated."""
+        if len(form.terms) == 1 and form.constant == 0:
+            ((atom, value),) = form.terms.items()
+            magnitude = abs(value)
+            if magnitude & (magnitude - 1) == 0:
+                return words.shifted(self._atom_word(atom), magnitude.bit_length() - 1), value < 0
+        atoms = [self._atom_word(atom) for atom in form.terms]
+        target = Target(dict(enumerate(form.terms.values())), form.constant, width)
+        return linear.realise(self.net, atoms, [target])[0], False
 
     def _product_form(self, node: Node) -> Form:
         factor = self._constant_factor(node)
         if factor is not None:
-            return _scale(self._operand(factor[0]), factor[1])
+            return scale(self._operand(factor[0]), factor[1])
         ref = Ref(node, 0)
         width = min(self.wanted[ref], width_of(node.types[0]))
         tiles = self._product_tiles(node, width)
@@ -290,6 +313,8 @@ class Mapper:
 
     def _atom_word(self, atom: Atom) -> Word:
         ref, tile = atom
+        if tile < -1:
+            return self._made[atom]
         return self.word(ref) if tile < 0 else self._tiles[ref][tile][0]
 
     # Everything else
@@ -365,23 +390,6 @@ class Mapper:
 
     def _opens(self, ref: Ref) -> bool:
         return ref.node.opcode == "control.select" and self.source.uses[ref] == 1
-
-
-def _combine(a: Form, b: Form, sign: int) -> Form:
-    terms = dict(a.terms)
-    for atom, value in b.terms.items():
-        total = terms.get(atom, 0) + sign * value
-        if total:
-            terms[atom] = total
-        else:
-            terms.pop(atom, None)
-    return Form(terms, a.constant + sign * b.constant)
-
-
-def _scale(form: Form, factor: int) -> Form:
-    if factor == 0:
-        return Form({}, 0)
-    return Form({atom: value * factor for atom, value in form.terms.items()}, form.constant * factor)
 
 
 def _symmetric(value: int, width: int) -> int:
