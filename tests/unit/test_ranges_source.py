@@ -159,7 +159,7 @@ def test_the_index_is_underlined_and_the_fix_clamps_it() -> None:
 
 def test_each_bad_index_is_one_diagnostic() -> None:
     text = """fn f<N>(a: [u8; N], i: u8) -> u8 { a[i] + a[i & 1] }
-        fn g(a: [u8; 4], i: u8) -> u8 { f(a, i) + a[i] }"""
+        fn g(a: [u8; 4], b: [u8; 9], i: u8) -> u8 { f(a, i) + f(b, i) + a[i] }"""
     assert len(errors(text)) == 2
 
 

@@ -55,7 +55,7 @@ def prove_indices(program: hir.Program) -> list[Diagnostic]:
     for tree, file in program.constants:
         body = hir.Block(tree.type, tree.span, (), tree)
         _prove_function(prover, hir.Function("", "fn", (), tree.type, (), file, tree.span, body=body))
-    return list(prover.diagnostics)
+    return prover.diagnostics
 
 
 def _prove_function(prover: Prover, function: hir.Function) -> Summary:

@@ -119,6 +119,9 @@ def _fix(prover: Prover, whole: hir.Index | None) -> Fix | None:
 
 
 def _report(prover: Prover, span: Span, message: str, fix: Fix | None) -> None:
-    if not prover.quiet:
-        file = prover.scope.function.file if prover.scope.function is not None else None
-        prover.report(Diagnostic("K0301", message, file, span, fix=fix))
+    """Say it once a place: instances of a generic function share theirs."""
+    function = prover.scope.function
+    if prover.quiet or function is None or (function.file.path, span) in prover.reported:
+        return
+    prover.reported.add((function.file.path, span))
+    prover.diagnostics.append(Diagnostic("K0301", message, function.file, span, fix=fix))

@@ -14,7 +14,7 @@ from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.ranges_interval import Interval, type_interval
 from kera_hw.frontend.sema.ranges_keys import Definitions
 from kera_hw.frontend.sema.ranges_state import Ranges, State
-from kera_hw.support import Diagnostic, Diagnostics
+from kera_hw.support import Diagnostic, Span
 from kera_hw.types import Type, leaf_types
 
 ExprRule = Callable[["Prover", State, Any], Ranges]
@@ -51,10 +51,10 @@ class Prover:
     """Collects a diagnostic per index that may leave its axis."""
 
     def __init__(self, expr_rules: dict[type, ExprRule], stmt_rules: dict[type, StmtRule]) -> None:
-        self.diagnostics = Diagnostics()
+        self.diagnostics: list[Diagnostic] = []
+        self.reported: set[tuple[str, Span]] = set()
         self.summaries: dict[hir.Function, Summary] = {}
         self.scope = Scope(None)
-        self.report: Callable[[Diagnostic], None] = self.diagnostics.add
         self.in_form = False
         self.in_refine = False
         self._quiet = 0
