@@ -22,8 +22,8 @@ from rich.table import Table
 
 import kera_hw
 from kera_hw.driver.build import BuildResult, build
+from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.session import find_export, load_program
-from kera_hw.driver.targets import TargetOptions
 from kera_hw.support import Diagnostic
 
 HERE = Path(__file__).parent

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from kera_hw.driver.session import Loaded, find_export, load_program
 from kera_hw.driver.options import Executor, TargetOptions
+from kera_hw.driver.session import Loaded, find_export, load_program
 from kera_hw.driver.targets import make_executor
 from kera_hw.graph import Export, Graph
 from kera_hw.support import Diagnostic, KeraError

@@ -10,10 +10,10 @@ from typing import Any
 
 from kera_hw.driver.files import write_atomically
 from kera_hw.driver.hardware import HardwareDesign, design_hardware
+from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.receipt import make_receipt
 from kera_hw.driver.report import render_report
 from kera_hw.driver.session import Loaded, single_export_graph
-from kera_hw.driver.options import TargetOptions
 from kera_hw.graph import Export, Graph, write_keg
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.support import KeraError, SourceFile

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kera_hw.driver.session import optimise, single_export_graph
 from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.session import optimise, single_export_graph
 from kera_hw.graph import Export, Graph, Store
 from kera_hw.rtl.emit.verilog import Emitted, emit_verilog
 from kera_hw.rtl.lower import FlatDesign, flatten_export

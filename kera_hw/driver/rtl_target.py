@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from kera_hw.driver.hardware import HardwareDesign, design_hardware
-from kera_hw.driver.packing import pack_leaves, unpack_leaves
 from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.packing import pack_leaves, unpack_leaves
 from kera_hw.driver.values import Array
 from kera_hw.graph import Export, Graph
 from kera_hw.interp import flatten_value, unflatten_value
