@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from kera_hw.rtl.emit.cells import Site, sum_width, write_add, write_cell, write_mul
+from kera_hw.rtl.emit.ecp5_lut import write_lut
 from kera_hw.rtl.emit.text import constant, declared_range, evaluate_bit, vector
-from kera_hw.schedule.netlist import Add, BitExpr, Bits, Cell, Mul, bits_width, concat, const_bits
+from kera_hw.schedule.netlist import Add, BitExpr, Bits, Cell, Lut, Mul, bits_width, concat, const_bits
 
 _GENERATE_ONLY = 0x00AA  # with D = 1: P = 0, so the bit's A goes into the chain as its carry
 _PINS = "abcd"
@@ -67,6 +68,8 @@ def write_ecp5_cell(cell: Cell, site: Site) -> list[str]:
         return _write_add(cell, site)
     if isinstance(cell, Mul):
         return _write_mul(cell, site)
+    if isinstance(cell, Lut):
+        return write_lut(cell, site)
     return write_cell(cell, site)
 
 
