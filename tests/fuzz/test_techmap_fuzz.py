@@ -79,8 +79,9 @@ def test_gated_sums(seed: int) -> None:
     shifted = store.op("bits.shl", y, amount)
     k = store.constant(kind, kind.wrap(rng.getrandbits(8)))
     add, sub = "integer.add", "integer.sub"
-    sides = [store.op(sub, x, shifted), store.op(add, x, shifted), x, store.op(add, x, z), store.op(add, x, k),
-             store.op(sub, store.op(add, x, z), k), store.op(sub, z, x), store.op("integer.neg", x)]
+    sides = [store.op(sub, x, shifted), store.op(add, x, shifted), x, store.op(add, x, z)]
+    sides += [store.op(add, x, k), store.op(sub, store.op(add, x, z), k), store.op(sub, z, x)]
+    sides.append(store.op("integer.neg", x))
     results = [store.op("control.select", c, rng.choice(sides), rng.choice(sides)) for _ in range(6)]
     results.append(store.op(add, results[0], store.op("control.select", c, *rng.sample(sides, 2))))
     for i, result in enumerate(results):  # alone, so that the branches have one use
@@ -98,6 +99,7 @@ def test_parity_networks(seed: int) -> None:
         amount = store.constant(IntType(7, False), rng.randrange(1, width))
         moved = store.op(rng.choice(["bits.shl", "bits.shr", "bits.rotl"]), x, amount)
         bit = store.op("bits.test", x, index=rng.randrange(width))
-        mask = store.op("control.select", bit, store.constant(kind, rng.getrandbits(width)), store.constant(kind, 0))
+        mask = store.constant(kind, rng.getrandbits(width))
+        mask = store.op("control.select", bit, mask, store.constant(kind, 0))
         x = store.op("bits.xor", store.op("bits.xor", x, moved), store.op("bits.xor", y, mask))
     check(store, [kind, kind], [store.op("bits.not", x), store.op("integer.add", x, y)], count=24)

@@ -6,10 +6,10 @@ from typing import cast
 from kera_hw.graph.node import Export, Node, Region
 from kera_hw.rtl.lower.design import LoweringError
 from kera_hw.support import Diagnostic
-from kera_hw.types import TensorType, Type, bit_width
+from kera_hw.types import TensorType, Type, bit_width, element_type
 
-NODE_BUDGET = 200_000
-"""Scalar operations a flat design may hold."""
+NODE_BUDGET = 50_000
+"""Scalar operations a flat design may hold; a division counts as its rows."""
 
 DYNAMIC_STATE_BITS = 4096
 """State of a tensor indexed dynamically that may still be registers; beyond it belongs in RAM."""
@@ -61,6 +61,8 @@ class Estimate:
                 return cast(int, node.attr("length")) * self._attr_region(node, "region")
             case "tensor.index" | "tensor.slice" | "tensor.update" | "tensor.update_slice" | "tensor.gather":
                 return self._indexing(node, outputs)
+            case "integer.div" | "integer.rem":
+                return outputs * bit_width(element_type(node.types[0]))
             case _ if opcode.startswith("tensor.") or opcode == "memory.transfer":
                 return 0
             case "reduce.matmul" | "reduce.conv2d":
@@ -77,7 +79,7 @@ class Estimate:
         first = 2 if node.opcode in ("tensor.update", "tensor.update_slice") else 1
         nodes = [ref.node for ref in node.inputs[first:]]
         dynamic = [item for item in nodes if not _is_constant(item) and not _follows_loop(item)]
-        return outputs * 2 if not dynamic else outputs * _elements(node.inputs[0].type)
+        return outputs * _elements(node.inputs[0].type) if dynamic else 0
 
 
 def _follows_loop(node: Node) -> bool:

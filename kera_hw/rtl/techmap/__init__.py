@@ -44,8 +44,8 @@ def map_design(
         for state, bits, following in zip(flat.states, state_bits, placed[len(flat.outputs) :])
     )
     outputs = tuple(Output(bus, _bus(flat, bus, width, placed)) for bus, width in flat.out_buses)
-    netlist = Netlist(flat.name, flat.in_buses, tuple(finisher.cells), outputs, states, device)
-    return netlist, []
+    cells, notes = tuple(finisher.cells), tuple(mapper.notes)
+    return Netlist(flat.name, flat.in_buses, cells, outputs, states, device, notes), []
 
 
 def _source_cell(finisher: Finisher, bits: Bits) -> int:

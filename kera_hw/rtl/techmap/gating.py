@@ -30,12 +30,16 @@ def find(source: Source, wanted: Mapping[Ref, int], linear: set[Node]) -> set[No
     for node in source.nodes:
         if node in linear:
             forms[node] = _symbolic(source, node, forms)
-        elif node.opcode == "control.select" and Ref(node, 0) in wanted and isinstance(node.types[0], IntType):
+        elif _may_gate(node) and Ref(node, 0) in wanted:
             form = _gated(source, node, forms)
             if form is not None:
                 found.add(node)
                 forms[node] = form
     return found
+
+
+def _may_gate(node: Node) -> bool:
+    return node.opcode == "control.select" and isinstance(node.types[0], IntType)
 
 
 def _operand(source: Source, ref: Ref, forms: dict[Node, Form]) -> Form:

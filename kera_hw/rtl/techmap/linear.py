@@ -292,22 +292,27 @@ def _absorbable(net: Net, word: Word) -> bool:
     return item.kind == "lut" and len(item.ins) <= 3
 
 
-def _pair_cost(a: _Term, b: _Term, width: int) -> tuple[int, int, int]:
+_LATE_LEVELS = 3
+"""Levels that letting two gates meet costs: only one of them can go into the adder's cells."""
+
+
+def _pair_cost(a: _Term, b: _Term, width: int) -> tuple[int, int]:
+    """Rough time at which both are there, and the adder's width."""
     span = (a.span[0] + b.span[0], a.span[1] + b.span[1])
     size = min(range_width(span)[0], width)
-    return (max(a.level, b.level) // 14, int(a.late and b.late), size)
+    return max(a.level, b.level) // 14 + _LATE_LEVELS * (a.late and b.late), size
 
 
 def _cheapest_pair(terms: list[_Term], width: int) -> tuple[_Term, _Term]:
     best: tuple[_Term, _Term] | None = None
-    best_cost: tuple[int, int, int, int] | None = None
+    best_cost: tuple[int, int, int] | None = None
     ordered = sorted(terms, key=lambda t: (t.level // 14, t.word.width))[:12]
     positive = any(t.sign > 0 for t in terms)
     for i, a in enumerate(ordered):
         for b in ordered[i + 1 :]:
             both_negative = int(positive and a.sign < 0 and b.sign < 0)
-            level, late, size = _pair_cost(a, b, width)
-            cost = (level, both_negative, late, size)
+            level, size = _pair_cost(a, b, width)
+            cost = (level, both_negative, size)
             if best_cost is None or cost < best_cost:
                 best, best_cost = (a, b), cost
     assert best is not None

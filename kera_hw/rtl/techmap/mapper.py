@@ -42,11 +42,13 @@ class Mapper:
         self.origins = origins
         self.wanted = demanded(source)
         self.words: dict[Ref, Word] = {}
+        self.notes: list[str] = []
         self._linear = self._find_linear()
         self._linear |= gating.find(source, self.wanted, self._linear)
         self._exact = self._find_exact()
         self._roots = self._find_roots()
-        self._spare_dsps = able.dsp_count - self._products_ahead()
+        self._in_logic: set[Node] = set()
+        self._spare_dsps = self._allot_dsps()
         self._forms: dict[Ref, Form] = {}
         self._tiles: dict[Ref, list[tuple[Word, int]]] = {}
         self._made: dict[Atom, Word] = {}
@@ -128,17 +130,30 @@ class Mapper:
             return True
         return width_of(user.types[0]) <= width_of(operand.type)
 
-    def _products_ahead(self) -> int:
-        """Multipliers that products of two values will take, at most."""
+    def _allot_dsps(self) -> int:
+        """Give multipliers to the largest products first, the rest to logic; how many are left over."""
         dsp = self.able.dsp
         if dsp is None:
             return 0
-        total = 0
-        for node in self._linear:
-            if node.opcode in _PRODUCTS and self._constant_factor(node) is None:
+        found: list[tuple[int, int, Node]] = []
+        for node in self.source.nodes:
+            if node in self._linear and node.opcode in _PRODUCTS and self._constant_factor(node) is None:
                 widths = [words.range_width(self.source.ranges[ref])[0] for ref in node.inputs]
-                total += -(-widths[0] // dsp.a_bits) * -(-widths[1] // dsp.b_bits)
-        return total
+                if min(widths) > product.SMALL_BITS:
+                    tiles = -(-widths[0] // dsp.a_bits) * -(-widths[1] // dsp.b_bits)
+                    found.append((widths[0] * widths[1], tiles, node))
+        left = self.able.dsp_count
+        for _, tiles, node in sorted(found, key=lambda item: -item[0]):
+            if tiles <= left:
+                left -= tiles
+            else:
+                self._in_logic.add(node)
+        if self._in_logic:
+            self.notes.append(
+                f"{len(self._in_logic)} of {len(found)} products are built from logic: there are only "
+                f"{self.able.dsp_count} multipliers."
+            )
+        return left
 
     def _find_roots(self) -> set[Node]:
         roots = {ref.node for ref in self.source.results if ref.node in self._linear}
@@ -284,7 +299,8 @@ class Mapper:
     def _product_tiles(self, node: Node, width: int) -> list[tuple[Word, int]]:
         self.net.origin = self.origins.get(node)
         a, b = (self.word(ref) for ref in node.inputs)
-        return product.multiply_terms(self.net, a, b, width, self.able.dsp)
+        dsp = None if node in self._in_logic else self.able.dsp
+        return product.multiply_terms(self.net, a, b, width, dsp)
 
     def _realise(self, roots: list[Node]) -> None:
         """Realise roots whose forms share atoms together, each group once."""

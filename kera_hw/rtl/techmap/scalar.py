@@ -56,6 +56,8 @@ def limit(word: Word, wanted: int) -> Word:
 def _extreme(want_low: bool) -> Rule:
     def rule(net: Net, _node: Node, args: list[Word], _wanted: int) -> Word:
         a, b = args
+        if words.is_cheap_less(b, a) and not words.is_cheap_less(a, b):
+            a, b = b, a
         first = words.less(net, a, b)
         return words.choose(net, first, a, b) if want_low else words.choose(net, first, b, a)
 

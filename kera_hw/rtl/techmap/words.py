@@ -145,6 +145,16 @@ def less(net: Net, a: Word, b: Word) -> Bits:
     return slice_bits(net.subtract(a.extend(width), b.extend(width), width), width - 1, 1)
 
 
+def is_cheap_less(a: Word, b: Word) -> bool:
+    """Whether a < b needs no subtraction: it is a sign, or whether upper bits are set."""
+    if b.value == 0 or a.value == -1:
+        return True
+    if a.signed or b.signed:
+        return False
+    low, high = a.value, b.value
+    return (high is not None and high & (high - 1) == 0) or (low is not None and low & (low + 1) == 0)
+
+
 def _less_power(net: Net, a: Word, b: Word) -> Bits | None:
     """Unsigned comparison with a power of two: whether any upper bit is set."""
     if a.signed or b.signed:
