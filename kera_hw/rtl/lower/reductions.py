@@ -9,6 +9,7 @@ import numpy as np
 from kera_hw.graph.node import Node, Ref
 from kera_hw.ops.spec import Array
 from kera_hw.rtl.lower.builder import Builder
+from kera_hw.rtl.lower.convert import of_raw, raw_of
 from kera_hw.rtl.lower.tensors import Handler
 from kera_hw.rtl.lower.values import Tensor, Value
 from kera_hw.types import BOOL, IntType, TensorType, Type, element_type
@@ -42,7 +43,11 @@ def _reduce(node: Node, args: list[Value], finish: Callable[[list[Ref]], Ref]) -
 
 
 def _joiner(builder: Builder, opcode: str) -> Fold:
-    return lambda a, b: builder.op(opcode, a, b)
+    """One step of a reduction; fixed point acts on its raw integers, in one format."""
+    def join(a: Ref, b: Ref) -> Ref:
+        return of_raw(builder, builder.op(opcode, raw_of(builder, a), raw_of(builder, b)), a.type)
+
+    return join
 
 
 def _with_identity(opcode: str, identity: int) -> Handler:
