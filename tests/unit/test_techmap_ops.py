@@ -19,19 +19,18 @@ UNARY = [
     "integer.neg", "integer.abs", "integer.sign", "bits.not", "bits.reverse_bits", "bits.popcount",
     "bits.clz", "bits.ctz",
 ]
-DEVICES = ["ecp5-85k", "ice40-hx8k"]
+CASES = [(width, "ecp5-85k") for width in WIDTHS] + [(width, "ice40-hx8k") for width in (1, 8, 33)]
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width,device", CASES)
 @pytest.mark.parametrize("opcode", BINARY)
 def test_binary(opcode: str, width: int, device: str) -> None:
-    slow = opcode in ("integer.div", "integer.rem", "integer.mul", "integer.saturating_mul") and width > 33
+    slow = opcode in ("integer.div", "integer.rem", "integer.mul", "integer.saturating_mul") and width > 31
     for signed in (False, True):
         kind = IntType(width, signed)
         store = Store()
         a, b = store.param(0, kind), store.param(1, kind)
-        check(store, [kind, kind], [store.op(opcode, a, b)], count=16 if slow else 40, device=device)
+        check(store, [kind, kind], [store.op(opcode, a, b)], count=8 if slow else 30, device=device)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

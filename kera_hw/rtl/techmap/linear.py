@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from kera_hw.rtl.techmap import words
 from kera_hw.rtl.techmap.net import Net, known
@@ -20,6 +21,11 @@ Digit = tuple[int, int, int]
 Span = tuple[int, int]
 Pattern = tuple[int, int, int, int]
 """First atom, second atom, shift of the second against the first, product of their signs."""
+
+
+_NOISE = 0.25
+"""How much a random restart may misjudge what a shared pair saves."""
+_RECODED_DIGITS = 6
 
 
 def signed_digits(value: int) -> list[tuple[int, int]]:
@@ -34,6 +40,42 @@ def signed_digits(value: int) -> list[tuple[int, int]]:
         value >>= 1
         shift += 1
     return digits
+
+
+@lru_cache(maxsize=4096)
+def other_digits(value: int) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """Ways to write an integer with as few signed digits as the canonical one has, itself among them."""
+    canonical = tuple(signed_digits(value))
+    if len(canonical) > _RECODED_DIGITS:
+        return (canonical,)
+    return _fewest(value, len(canonical)) or (canonical,)
+
+
+@lru_cache(maxsize=65536)
+def _fewest(value: int, count: int) -> tuple[tuple[tuple[int, int], ...], ...]:
+    if value == 0:
+        return ((),)
+    if count == 0:
+        return ()
+    if value % 2 == 0:
+        return tuple(tuple((s + 1, g) for s, g in rest) for rest in _fewest(value // 2, count))
+    found: list[tuple[tuple[int, int], ...]] = []
+    for sign in (1, -1):
+        rests = _fewest((value - sign) // 2, count - 1)
+        found.extend(((0, sign), *((s + 1, g) for s, g in rest)) for rest in rests)
+    return tuple(found)
+
+
+def _recoded(targets: Sequence[Target], chooser: random.Random) -> list[list[Digit]]:
+    """The digits of every target, half of the coefficients written another way."""
+    rows: list[list[Digit]] = []
+    for target in targets:
+        row: list[Digit] = []
+        for atom, value in target.terms.items():
+            digits = signed_digits(value) if chooser.random() < 0.5 else chooser.choice(other_digits(value))
+            row.extend((atom, s, g) for s, g in digits)
+        rows.append(row)
+    return rows
 
 
 @dataclass
@@ -81,6 +123,7 @@ class _Extraction:
     def __init__(self, rows: list[list[Digit]], ranges: list[Span], chooser: random.Random | None) -> None:
         self.ranges = list(ranges)
         self.chooser = chooser
+        self.noise = _NOISE if chooser is None or chooser.random() < 0.5 else 2 * _NOISE
         self.rows: list[dict[Digit, None]] = [{} for _ in rows]
         self.counts: dict[Pattern, int] = {}
         self.frequent: dict[Pattern, None] = {}
@@ -124,7 +167,7 @@ class _Extraction:
         for key in self.frequent:
             score = (self.counts[key] - 1) * self._worth(key)
             if self.chooser is not None:
-                score *= 1 + 0.25 * self.chooser.random()
+                score *= 1 + self.noise * self.chooser.random()
             if score > best_score or (score == best_score and best is not None and key < best):
                 best, best_score = key, score
         return best
@@ -142,7 +185,7 @@ class _Extraction:
             first, second = self.ranges[key[0]], self.ranges[key[1]]
             self.ranges.append(_span(first, second, key[2], key[3]))
             made.append(key)
-            cost += _adder_bits(first, second, key[2], key[3])
+            cost += _cells(_adder_bits(first, second, key[2], key[3]))
             for row, a, b in places:
                 self._remove(row, a)
                 self._remove(row, b)
@@ -164,6 +207,11 @@ def _occurrences(row: dict[Digit, None], key: Pattern) -> list[tuple[Digit, Digi
     return found
 
 
+def _cells(bits: int) -> int:
+    """Adder bits as carry cells hold them: in twos."""
+    return bits + bits % 2
+
+
 def _tree_cost(plan: _Plan) -> int:
     """Adder bits of the shared pairs and of joining what is left, narrowest first."""
     total = plan.cost
@@ -174,7 +222,7 @@ def _tree_cost(plan: _Plan) -> int:
             low, top = min(sa, sb), max(sa + wa, sb + wb) + 1
             # Low bits pass where one operand has none; not those of a subtrahend.
             passing = max(sa, sb) if ga == gb else (sb if gb < 0 else sa)
-            total += top - max(passing, low)
+            total += _cells(top - max(passing, low))
             terms = sorted([(top - low, low, max(ga, gb)), *terms[2:]])
     return total
 
@@ -186,22 +234,23 @@ def estimate(ranges: list[tuple[int, int]], targets: Sequence[Target]) -> int:
 
 def _plan(targets: Sequence[Target], ranges: list[tuple[int, int]], tries: int) -> _Plan:
     rows = [
-        [(atom, s, g) for atom, c in sorted(target.terms.items()) for s, g in signed_digits(c)]
-        for target in targets
+        [(atom, s, g) for atom, c in target.terms.items() for s, g in signed_digits(c)] for target in targets
     ]
     size = sum(len(row) for row in rows)
     best = _Extraction(rows, ranges, None).run()
     best_cost = _tree_cost(best)
-    attempts = 0 if size <= 3 else min(tries, 6000 // (size + 1))
+    attempts = 0 if not best.made else min(tries, 8000 // (size + 1))
     for seed in range(attempts):
-        plan = _Extraction(rows, ranges, random.Random(seed)).run()
+        chooser = random.Random(seed)
+        mixed = _recoded(targets, chooser) if seed % 2 else rows
+        plan = _Extraction(mixed, ranges, chooser).run()
         cost = _tree_cost(plan)
         if cost < best_cost:
             best, best_cost = plan, cost
     return best
 
 
-def realise(net: Net, atoms: Sequence[Word], targets: Sequence[Target], tries: int = 12) -> list[Word]:
+def realise(net: Net, atoms: Sequence[Word], targets: Sequence[Target], tries: int = 48) -> list[Word]:
     """Words of all targets; their low ``width`` bits are right (all of them when the sum fits)."""
     ranges = [atom.range for atom in atoms]
     plan = _plan(targets, ranges, tries)
