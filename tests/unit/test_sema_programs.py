@@ -89,3 +89,23 @@ def test_doubling_types_end() -> None:
     for text in (structs, f"fn f() {{ {values} }}", aliases):
         program, found, _ = check_text(text)
         assert program is None and [item.code for item in found] == ["K0319"]
+
+
+@pytest.mark.parametrize("text", [
+    " ".join(f"const A{n}: u32 = A{n + 1} + 1;" for n in range(250)) + "const A250: u32 = 1;",
+    " ".join(f"type A{n} = A{n + 1};" for n in range(250)) + "type A250 = u8;",
+    " ".join(f"fn a{n}(x: [u8; C{n + 1}]) -> u32 {{ 1 }} const C{n}: u32 = a{n}([0; C{n + 1}]);"
+             for n in range(120)) + "const C120: u32 = 1;",
+], ids=["constants", "aliases", "signatures"])
+def test_long_chains_of_definitions_are_refused(text: str) -> None:
+    program, found, _ = check_text(text)
+    assert program is None and {item.code for item in found} == {"K0207"}
+
+
+def test_generic_functions_cannot_multiply_without_end() -> None:
+    text = " ".join(
+        f"fn g{n}<N>(x: [u8; N]) -> u8 {{ g{n + 1}([0u8; 2 * N]) + g{n + 1}([0u8; 2 * N + 1]) }}"
+        for n in range(12)
+    ) + "fn g12<N>(x: [u8; N]) -> u8 { 1 } pub fn f() -> u8 { g0([1]) }"
+    program, found, _ = check_text(text)
+    assert program is None and {item.code for item in found} == {"K0314"}

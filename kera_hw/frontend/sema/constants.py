@@ -1,4 +1,7 @@
-"""Values of constant expressions that only assemble data, and their arrangement in interpreter form."""
+"""Values of constant expressions, in interpreter form, that need no graph: data, and operations on scalars.
+
+An operation is evaluated by its registry row, the same as in a graph.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from kera_hw.frontend.sema import hir
-from kera_hw.types import StructType, TensorType, TupleType, Type, numpy_dtype
+from kera_hw.interp.evaluator import Context
+from kera_hw.ops.registry import OPS
+from kera_hw.ops.spec import EvalCall
+from kera_hw.types import StructType, TensorType, TupleType, Type, is_scalar, numpy_dtype
 
 #: The most elements a compile-time value may have.
 MAX_CONSTANT_ELEMENTS = 1 << 24
@@ -42,7 +48,23 @@ def plain_value(tree: hir.Expr) -> Any:
         return None if value is None else fill(tree.type, tree.value.type, value)
     if isinstance(tree, hir.Block) and not tree.stmts and tree.result is not None:
         return plain_value(tree.result)
-    return None
+    return _computed(tree) if isinstance(tree, hir.Op) else None
+
+
+def _computed(tree: hir.Op) -> Any:
+    """An operation on known scalars; None where it has other operands, or the evaluator refuses it."""
+    types = tuple(arg.type for arg in tree.args)
+    if not is_scalar(tree.type) or not all(is_scalar(kind) for kind in types) or tree.name not in OPS:
+        return None
+    row = OPS[tree.name]
+    if row.effect is not None or (row.unsupported and row.unsupported(types, (tree.type,)) is not None):
+        return None
+    values = [plain_value(arg) for arg in tree.args]
+    if any(value is None for value in values):
+        return None
+    operands = tuple(np.array([value], numpy_dtype(kind)) for value, kind in zip(values, types))
+    call = EvalCall(Context(1), operands, types, (tree.type,), tree.attrs)
+    return row.evaluate(call)[0][0]
 
 
 def stack(kind: TensorType, values: Sequence[Any]) -> Any:

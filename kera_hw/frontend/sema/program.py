@@ -1,7 +1,8 @@
 """The checker of a whole program: modules, items on demand, instances of functions, their order."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,9 @@ from kera_hw.support import (
 )
 from kera_hw.types import StructType, Type
 
+#: How many definitions may wait for each other to be resolved, and how many instances a program may have.
+MAX_CHAIN = 200
+MAX_INSTANCES = 4_000
 #: Gives a module's file by name, None when there is no such module.
 Load = Callable[[str], SourceFile | None]
 #: Gives the value of a constant expression by the reference semantics; may raise KeraError.
@@ -66,6 +70,7 @@ class Checker:
         self.evaluated: list[tuple[hir.Expr, SourceFile]] = []
         self._unsound: dict[str, list[tuple[int, int]]] = {}
         self._reported: set[tuple[str, str, Span]] = set()
+        self._depth = 0
         self._evaluate = evaluate
         self._check_body = check_body
         self._sign = sign
@@ -133,16 +138,35 @@ class Checker:
                 symbol.module.file, "K0207", f"The type `{symbol.name}` contains itself.", symbol.name_span,
             )
             return ERROR
-        symbol.resolving = True
-        context = self.context(symbol)
-        node = symbol.node
-        if isinstance(node, ast.StructItem):
-            symbol.resolved = self._struct(context, symbol, node)
-        else:
-            assert isinstance(node, ast.TypeAliasItem)
-            symbol.resolved = resolve_type(context, node.type)
-        symbol.resolving = False
+        with self._deeper(symbol) as room:
+            context, node = self.context(symbol), symbol.node
+            if not room:
+                symbol.resolved = ERROR
+            elif isinstance(node, ast.StructItem):
+                symbol.resolved = self._struct(context, symbol, node)
+            else:
+                assert isinstance(node, ast.TypeAliasItem)
+                symbol.resolved = resolve_type(context, node.type)
         return symbol.resolved
+
+    @contextmanager
+    def _deeper(self, symbol: ItemSymbol, resolving: bool = True) -> Generator[bool]:
+        """Resolve a definition inside the resolution of others; False (reported) when they are too many."""
+        before, symbol.resolving = symbol.resolving, resolving
+        self._depth += 1
+        if self._depth > MAX_CHAIN:
+            self.report(
+                symbol.module.file,
+                "K0207",
+                f"More than {MAX_CHAIN} definitions wait for `{symbol.name}`; declare "
+                "them in the order of their use.",
+                symbol.name_span,
+            )
+        try:
+            yield self._depth <= MAX_CHAIN
+        finally:
+            self._depth -= 1
+            symbol.resolving = before
 
     def _struct(self, context: Context, symbol: ItemSymbol, node: ast.StructItem) -> Type:
         fields: dict[str, Type] = {}
@@ -171,11 +195,10 @@ class Checker:
                 symbol.name_span,
             )
             return None
-        symbol.resolving = True
         node = symbol.node
         assert isinstance(node, ast.ConstItem)
-        found = self.constant_item(self.context(symbol), node)
-        symbol.resolving = False
+        with self._deeper(symbol) as room:
+            found = self.constant_item(self.context(symbol), node) if room else None
         symbol.resolved = found if found is not None else False
         return found
 
@@ -271,9 +294,19 @@ class Checker:
                     symbol.name_span,
                 )
                 return None
-            symbol.resolving = True
-            found = Instance(self, symbol, sizes, self._sign(self, symbol, sizes), owner)
-            symbol.resolving = False
+            if len(self.instances) >= MAX_INSTANCES:
+                self.report(
+                    symbol.module.file,
+                    "K0314",
+                    f"The program asks for more than {MAX_INSTANCES} functions and "
+                    "instances of generic ones.",
+                    symbol.name_span,
+                )
+                return None
+            with self._deeper(symbol) as room:
+                if not room:
+                    return None
+                found = Instance(self, symbol, sizes, self._sign(self, symbol, sizes), owner)
             found.signed = found.ok = not _signature_broken(found.function)
             self.instances[key] = found
             self.queue.append(found)
@@ -299,10 +332,16 @@ class Checker:
             self._check(self.queue.pop(0))
 
     def _check(self, instance: Instance) -> None:
-        if instance.status == "new":
-            instance.status = "checking"
-            self._check_body(instance)
-            instance.status = "done"
+        if instance.status != "new":
+            return
+        instance.status = "checking"
+        # A body is checked inside another where a constant there calls the function.
+        with self._deeper(instance.symbol, resolving=False) as room:
+            if room:
+                self._check_body(instance)
+            else:
+                instance.ok = False
+        instance.status = "done"
 
 
 def _signature_broken(function: hir.Function) -> bool:

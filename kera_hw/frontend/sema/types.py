@@ -41,19 +41,24 @@ MAX_ELEMENTS = 1 << 40
 
 #: More scalars and tensors than this no struct or tuple holds, however nested.
 MAX_LEAVES = 4096
+MAX_TYPE_DEPTH = 64
 
 
 def is_too_wide(kind: Type) -> bool:
-    """Whether a product type has more than MAX_LEAVES leaves; looks at no more than it needs to tell."""
-    left, stack = MAX_LEAVES, [kind]
+    """Whether a product type has more than MAX_LEAVES leaves or nests deeper than MAX_TYPE_DEPTH; looks at
+    no more than it needs to tell."""
+    left, stack = MAX_LEAVES, [(kind, 0)]
     while stack and left >= 0:
-        item = shallow(stack.pop())
+        item, depth = stack.pop()
+        item = shallow(item)
+        if depth > MAX_TYPE_DEPTH:
+            return True
         if isinstance(item, TensorType):
-            stack.append(item.element)
-        elif isinstance(item, TupleType):
-            stack.extend(item.items)
-        elif isinstance(item, StructType):
-            stack.extend(part for _, part in item.fields)
+            stack.append((item.element, depth))
+        elif isinstance(item, (TupleType, StructType)):
+            parts = item.items if isinstance(item, TupleType) else [part for _, part in item.fields]
+            stack.extend((part, depth + 1) for part in parts)
+            left -= not parts
         else:
             left -= 1
     return left < 0
@@ -64,7 +69,11 @@ def product_type(ctx: Context, made: Type, span: Span) -> Type:
     if has_error(made):
         return ERROR
     if is_too_wide(made):
-        ctx.report("K0319", f"This type would hold more than {MAX_LEAVES} numbers and tensors.", span)
+        ctx.report(
+            "K0319",
+            f"A type holds at most {MAX_LEAVES} numbers and tensors, nested at most {MAX_TYPE_DEPTH} deep.",
+            span,
+        )
         return ERROR
     return made
 
