@@ -1,7 +1,7 @@
-"""Fill a device table from measurements: sample netlists are synthesised, placed, routed, and the table fitted.
+"""Fill a device table from measurements: netlists are synthesised, placed and routed, the table fitted.
 
     python -m bench.characterise sample ecp5-85k      # measure what bench/data lacks
-    python -m bench.characterise fit ecp5-85k         # write the table's [timing] and [area], report the errors
+    python -m bench.characterise fit ecp5-85k         # write the table, report the errors
 
 Delays of cells are read off the reported paths; wires, size and crowding are fitted so that predicted and
 routed clock periods agree. Measurements are kept in bench/data/characterise-DEVICE.json.

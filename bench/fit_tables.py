@@ -52,7 +52,7 @@ def _median(values: Iterable[float], otherwise: float) -> float:
 
 
 def read_ecp5_cells(records: Records, seed: Timing) -> Timing:
-    """Cell delays of ECP5 from the paths: LUT4, carry cells, registers; wires into a register beside its LUT."""
+    """Cell delays of ECP5 from the paths; set-up includes the wire from a LUT to the register beside it."""
     enter = _median(_delays(records, "logic", "[ABCD]", "FCO"), 447)
     leave = _median(_delays(records, "logic", "FCI", "F"), 403)
     pair = _median(_delays(records, "logic", "FCI", "FCO"), 71)
@@ -69,7 +69,7 @@ def read_ecp5_cells(records: Records, seed: Timing) -> Timing:
 
 
 def read_ice40_cells(records: Records, seed: Timing) -> Timing:
-    """Cell delays of iCE40 from the paths; a register sits in its LUT's own cell, whose input is its set-up."""
+    """Cell delays of iCE40 from the paths."""
     carry = [d for d in _delays(records, "logic", "CIN", "COUT") if d]
     enter = _median(_delays(records, "logic", "I[0-3]", "COUT"), seed.carry_base_ps / 2)
     lut = _median(_delays(records, "logic", "I[0-3]", "O"), seed.lut_ps)
@@ -124,7 +124,9 @@ def fit_timing(device: Device, nets: Mapping[str, Netlist], records: Records) ->
         ])
 
     unit = (start - lower) / (upper - lower)
-    found = least_squares(errors, unit, bounds=(0, 1), loss="soft_l1", f_scale=0.05, diff_step=1e-2, xtol=1e-4)
+    found = least_squares(
+        errors, unit, bounds=(0, 1), loss="soft_l1", f_scale=0.05, diff_step=1e-2, xtol=1e-4,
+    )
     return with_values(found.x)
 
 
@@ -154,7 +156,8 @@ def report(device: Device, nets: Mapping[str, Netlist], records: Records) -> Non
             areas.append(abs(luts / record["lut"] - 1))
         print(f"{name:28} LUT {luts:5} / {record['lut']:5}   MHz {mhz:6.1f} / {record['fmax_mhz']:6.1f}")
     for what, errors in (("MHz", clocks), ("LUT", areas)):
-        print(f"{what}: median error {100 * statistics.median(errors):.1f} %, worst {100 * max(errors):.1f} %")
+        middle, worst = 100 * statistics.median(errors), 100 * max(errors)
+        print(f"{what}: median error {middle:.1f} %, worst {worst:.1f} %")
 
 
 def write(device: Device) -> None:

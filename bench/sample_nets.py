@@ -1,4 +1,4 @@
-"""The netlists that device tables are fitted on: single kinds of cells by width and fan-out, and small mixtures.
+"""The netlists that device tables are fitted on: single kinds of cells by width and fan-out, and mixtures.
 
 Every sample is made from its name alone, so that stored measurements can be set against new models.
 """
@@ -93,10 +93,7 @@ def lut_levels(make: Maker, width: int, levels: int) -> list[Bits]:
 
 def fanned_out(make: Maker, width: int, select: int) -> list[Bits]:
     """One register bit that drives ``width`` LUTs, ``select`` times."""
-    outputs: list[Bits] = []
-    for _ in range(select):
-        outputs.append(make.lut(make.input(1), make.input(width), make.input(width)))
-    return outputs
+    return [make.lut(make.input(1), make.input(width), make.input(width)) for _ in range(select)]
 
 
 def muxes(make: Maker, width: int, choices: int) -> list[Bits]:
@@ -156,7 +153,7 @@ KINDS: dict[str, Callable[..., list[Bits]]] = {
 
 
 def sample_netlist(name: str) -> Netlist:
-    """The sample called ``kind-argument-argument-...``; a last part ``@MHZ`` is the planner's clock, not ours."""
+    """The sample called ``kind-argument-...``; a last part ``@MHZ`` is the planner's clock."""
     kind, *arguments = name.split("@")[0].split("-")
     make = Maker(name.split("@")[0])
     outputs = KINDS[kind](make, *(int(a) for a in arguments))
