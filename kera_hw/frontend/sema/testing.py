@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from kera_hw.frontend.parser import deep_recursion
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.lower import new_lowering
 from kera_hw.frontend.sema.lower_core import FailedCallee, LowerError, Lowering, Watch, nest_leaves
@@ -57,9 +58,10 @@ class LoweredTest:
 def run_tests(program: hir.Program, selected: Callable[[str], bool] | None = None) -> list[TestResult]:
     """Run the program's tests in order; ``selected`` chooses by name. One result each, never an exception."""
     ctx = new_testing()
-    return [
-        run_test(ctx, test) for test in program.tests if selected is None or selected(test.name)
-    ]
+    with deep_recursion():
+        return [
+            run_test(ctx, test) for test in program.tests if selected is None or selected(test.name)
+        ]
 
 
 def new_testing(store: Store | None = None) -> Lowering:
