@@ -1,0 +1,86 @@
+"""Compile time of the command line, warm: what a user waits for.
+
+    python -m bench compile [--runs 3] [-o bench/results/compile.json]
+
+Each row is a whole `kera` process. `cpu_s` is what the process itself computed (user + system), `wall_s` what
+passed on the clock; the least of the runs counts, since everything above it is the machine's other work.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+# Programs beside the checkout where they exist, else the project's own of the same size.
+SHARED = ROOT.parent / "shared" / "programs"
+LIMITS_S = {"check sha256": 1.0, "build sha256": 10.0, "build fir": 2.0}
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="bench compile", description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("-o", "--out", type=Path, default=HERE / "results" / "compile.json")
+    options = parser.parse_args(arguments)
+    rows = {name: measure(command, options.runs) for name, command in commands().items()}
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(rows, indent=1) + "\n")
+    table = summary(rows)
+    options.out.with_suffix(".md").write_text(table)
+    print(table)
+    return 0
+
+
+def commands() -> dict[str, list[str]]:
+    """The measured command lines, by row name."""
+    sha, fir = program("sha256.kera"), program("fir.kera")
+    verilog = ["--emit", "verilog", "-o", "OUT"]
+    return {
+        "check sha256": ["check", sha],
+        "build sha256": ["build", sha, "--fn", "compress", *verilog],
+        "build fir": ["build", fir, "--fn", "fir", *verilog],
+    }
+
+
+def program(name: str) -> str:
+    """A program of the shared folder, or the project's own of that name."""
+    places = [SHARED / name, *ROOT.glob(f"examples/{name}"), *ROOT.glob(f"tests/programs/**/{name}")]
+    return str(next(path for path in places if path.is_file()))
+
+
+def measure(command: list[str], runs: int) -> dict[str, float]:
+    """Least wall-clock and CPU seconds over the runs, after one run that warms caches."""
+    walls: list[float] = []
+    cpus: list[float] = []
+    for number in range(runs + 1):
+        with tempfile.TemporaryDirectory() as out:
+            argv = [sys.executable, "-m", "kera_hw.cli.main", *(out if a == "OUT" else a for a in command)]
+            before, start = _children_cpu_s(), time.perf_counter()
+            subprocess.run(argv, check=True, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            if number:
+                walls.append(time.perf_counter() - start)
+                cpus.append(_children_cpu_s() - before)
+    return {"wall_s": round(min(walls), 3), "cpu_s": round(min(cpus), 3), "load": round(os.getloadavg()[0], 1)}
+
+
+def _children_cpu_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def summary(rows: dict[str, dict[str, float]]) -> str:
+    lines = ["# Compile time", "", "Written by `python -m bench compile`; warm, least of the runs.", "",
+             "| command | wall, s | CPU, s | limit, s |", "|---|---|---|---|"]
+    lines += [f"| kera {name} | {row['wall_s']} | {row['cpu_s']} | {LIMITS_S[name]} |" for name, row in rows.items()]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
