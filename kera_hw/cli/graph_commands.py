@@ -7,14 +7,21 @@ from typing import Annotated
 
 import typer
 
-from kera_hw.cli.options import FileArgument, FunctionOption, JsonOption, export_or_fail, load_or_fail
+from kera_hw.cli.options import (
+    ClockOption,
+    FileArgument,
+    FunctionOption,
+    JsonOption,
+    TargetOption,
+    export_or_fail,
+    hardware_options,
+    load_or_fail,
+)
 from kera_hw.cli.output import AT_FAULT, OK, Output
-from kera_hw.driver.files import write_atomically
-from kera_hw.driver.session import optimise, single_export_graph
-from kera_hw.graph import Graph, print_graph, write_keg
 
 
 def register(app: typer.Typer) -> None:
+    """Adds this module's commands."""
     app.command("inspect")(inspect)
     app.command("diff")(diff)
 
@@ -25,6 +32,11 @@ def inspect(
     optimised: Annotated[
         bool, typer.Option("--optimised", help="Show the graph after the standard passes.")
     ] = False,
+    show_plan: Annotated[
+        bool, typer.Option("--plan", help="Show the pipeline planned for --target as well (needs --fn).")
+    ] = False,
+    target: TargetOption = "fpga:ecp5-85k",
+    clock: ClockOption = None,
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="OUT.svg", help="Draw the graph into a file.")
     ] = None,
@@ -33,25 +45,43 @@ def inspect(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show a program's graph: nodes, types, hashes; as text, SVG or .keg.
+    """Show a program's graph: nodes, types, hashes, and the plan; as text, SVG or .keg.
 
-    Example: kera inspect fir.kera --fn fir --svg fir.svg
+    Example: kera inspect fir.kera --fn fir --plan --svg fir.svg
     """
+    from kera_hw.driver.build import full_plan, source_files
+    from kera_hw.driver.files import write_atomically
     from kera_hw.driver.picture import graph_json, graph_svg
+    from kera_hw.driver.session import optimise, single_export_graph
+    from kera_hw.graph import print_graph, write_keg
 
     output = Output(json)
+    options = hardware_options(target, clock)
     loaded, graph = load_or_fail(file, output)
-    shown: Graph = graph
-    if function is not None:
-        shown = single_export_graph(graph, export_or_fail(loaded, function, output))
+    shown = graph
+    if function is not None or show_plan:
+        export = export_or_fail(loaded, function, output)
+        shown = single_export_graph(graph, export)
     if optimised:
         shown = optimise(shown).graph
+    output.text(print_graph(shown, hashes=True).rstrip("\n"))
+    data: dict[str, object] = {"fingerprint": graph.fingerprint, "graph": graph_json(shown)}
+    if show_plan:
+        from kera_hw.driver.hardware import design_hardware
+        from kera_hw.driver.report.chart import chart_rows
+        from kera_hw.driver.report.text import pipeline_text
+
+        export = export_or_fail(loaded, function, output)
+        sources = source_files(loaded)
+        design = design_hardware(graph, export, options, files=sources)
+        rows = chart_rows(design.netlist, design.plan, sources)
+        output.text("\n" + pipeline_text(rows, design.plan.latency_cycles))
+        data["plan"] = full_plan(design)
     if keg is not None:
         write_atomically(keg, write_keg(shown))
     if svg is not None:
         write_atomically(svg, graph_svg(shown))
-    output.console.print(print_graph(shown), markup=False, end="")
-    output.finish({"fingerprint": graph.fingerprint, "graph": graph_json(shown), "svg": svg, "keg": keg})
+    output.finish({**data, "svg": svg, "keg": keg})
 
 
 def diff(
@@ -69,5 +99,5 @@ def diff(
     _, before = load_or_fail(old, output)
     _, after = load_or_fail(new, output)
     report = compare_graphs(before, after)
-    output.console.print(report.text(), markup=False)
+    output.text(report.text())
     output.finish(report.to_json(), (), OK if report.equal else AT_FAULT)

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from kera_hw.cli.options import (
     ClockOption,
+    DspOption,
     FileArgument,
     FunctionOption,
     InterfaceOption,
+    IntervalOption,
     JsonOption,
     LatencyOption,
     TargetOption,
     export_or_fail,
+    hardware_options,
     load_or_fail,
-    parse_clock,
-    parse_device,
 )
 from kera_hw.cli.output import Output
-from kera_hw.driver.options import TargetOptions
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_FIGURES = ("lut", "ff", "dsp", "bram", "fmax_mhz")
 
 
 def register(app: typer.Typer) -> None:
+    """Adds this module's commands."""
     app.command("plan")(plan)
     app.command("build")(build)
 
@@ -36,7 +41,12 @@ def plan(
     target: TargetOption = "fpga:ecp5-85k",
     clock: ClockOption = None,
     latency: LatencyOption = None,
+    interval: IntervalOption = None,
+    dsp: DspOption = None,
     interface: InterfaceOption = "stream",
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="OUT.svg", help="Draw the pipeline chart into a file.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Show the pipeline that would be built: latency, interval, resources, and the chart of cycles.
@@ -44,22 +54,24 @@ def plan(
     Example: kera plan fir.kera --fn fir --clock 200MHz
     """
     from kera_hw.driver.build import full_plan, source_files
-    from kera_hw.driver.hardware import design_hardware
-    from kera_hw.driver.report.chart import chart_rows
+    from kera_hw.driver.files import write_atomically
+    from kera_hw.driver.hardware import PLANNING_STEPS, design_hardware
+    from kera_hw.driver.report.chart import chart_rows, chart_svg
     from kera_hw.driver.report.text import pipeline_text
 
     output = Output(json)
+    options = hardware_options(target, clock, latency, interface, interval, dsp)
     loaded, graph = load_or_fail(file, output)
     export = export_or_fail(loaded, function, output)
-    options = TargetOptions(parse_device(target), parse_clock(clock), latency, interface)
-    with output.progress.status("planning") as status:
-        design = design_hardware(
-            graph, export, options, lambda step: status.update(step), source_files(loaded)
-        )
-    data = full_plan(design, None)
-    output.console.print(_figures(data))
-    rows = chart_rows(design.netlist, design.plan, source_files(loaded))
-    output.console.print(pipeline_text(rows, design.plan.latency_cycles), markup=False)
+    sources = source_files(loaded)
+    with output.progress("planning", PLANNING_STEPS) as step:
+        design = design_hardware(graph, export, options, step, sources)
+    data = full_plan(design)
+    rows = chart_rows(design.netlist, design.plan, sources)
+    if svg is not None:
+        write_atomically(svg, chart_svg(rows, design.plan.latency_cycles, standalone=True))
+    _print_headline(output, data)
+    output.text("\n" + pipeline_text(rows, design.plan.latency_cycles))
     output.finish(data, design.diagnostics)
 
 
@@ -70,47 +82,66 @@ def build(
     target: TargetOption = "fpga:ecp5-85k",
     clock: ClockOption = None,
     latency: LatencyOption = None,
+    interval: IntervalOption = None,
+    dsp: DspOption = None,
     interface: InterfaceOption = "stream",
     emit: Annotated[
         str, typer.Option("--emit", metavar="WHAT", help="verilog: stop there; bitstream: all the way.")
     ] = "bitstream",
-    seed: Annotated[int, typer.Option("--seed", help="Seed of placement.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**31 - 1, help="Seed of placement.")] = 1,
     json: JsonOption = False,
 ) -> None:
     """Build a function into Verilog, a bitstream, a report and a receipt.
 
+    With --clock the plan is made again, up to twice, until place and route meets it.
     Example: kera build fir.kera --fn fir --target fpga:ecp5-85k --clock 150MHz -o build/fir
     """
+    from kera_hw.driver.build import BUILD_STEPS
     from kera_hw.driver.build import build as build_export
 
+    output = Output(json)
     if emit not in ("verilog", "bitstream"):
         raise typer.BadParameter(f"`{emit}` is neither verilog nor bitstream.", param_hint="--emit")
-    output = Output(json)
+    options = hardware_options(target, clock, latency, interface, interval, dsp)
     loaded, graph = load_or_fail(file, output)
     export = export_or_fail(loaded, function, output)
-    options = TargetOptions(parse_device(target), parse_clock(clock), latency, interface)
-    with output.progress.status("building") as status:
-        result = build_export(
-            loaded, graph, export, options, out, emit == "verilog", seed, lambda step: status.update(step)
-        )
-    output.console.print(_figures(result.plan))
+    with output.progress("building", BUILD_STEPS) as step:
+        result = build_export(loaded, graph, export, options, out, emit == "verilog", seed, step)
+    _print_headline(output, result.plan)
     for name in result.files:
-        output.console.print(f"wrote {result.directory / name}", markup=False)
+        output.text(f"wrote {result.directory / name}")
     headline = {key: value for key, value in result.plan.items() if key != "schedule"}
-    output.finish(
-        {**headline, "directory": result.directory, "files": result.files}, result.design.diagnostics
-    )
+    data = {**headline, "directory": result.directory, "files": result.files}
+    output.finish(data, result.diagnostics)
 
 
-def _figures(data: dict[str, Any]) -> Table:
-    """Estimate and, when there is one, the result beside it."""
-    title = (
-        f"{data['function']} on {data['target']} at {data['clock_mhz']:g} MHz: latency "
-        f"{data['latency_cycles']} cycles, one item every {data['initiation_interval']}"
+def _print_headline(output: Output, data: dict[str, Any]) -> None:
+    """The figures and what set the interval."""
+    if output.json:
+        return
+    latency, interval = data["latency_cycles"], data["initiation_interval"]
+    output.text(
+        f"{data['function']} on {data['target']} at {data['clock_mhz']:g} MHz: latency {latency} "
+        f"cycle{'s' if latency != 1 else ''}, an item every {'cycle' if interval == 1 else f'{interval} cycles'}"
     )
-    achieved = data.get("achieved")
-    table = Table("", "LUT", "FF", "DSP", "BRAM", "Fmax MHz", title=title, title_justify="left")
-    for label, row in (("estimate", data["estimate"]), ("achieved", achieved)):
+    if data["recurrence"]:
+        output.text(data["recurrence"])
+    output.console.print(figures_table(data))
+    shell = data.get("achieved", {}).get("serial_shell")
+    if shell:
+        output.text(f"The ports exceed the package's pins: the bitstream wraps the core in `{shell}`.")
+
+
+def figures_table(data: dict[str, Any]) -> Table:
+    """The estimate and, when there is one, the result beside it."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    for label in ("LUT", "FF", "DSP", "BRAM", "Fmax MHz"):
+        table.add_column(label, justify="right")
+    for label in ("estimate", "achieved"):
+        row = data.get(label)
         if row is not None:
-            table.add_row(label, *(str(row[key]) for key in ("lut", "ff", "dsp", "bram", "fmax_mhz")))
+            table.add_row(label, *("-" if row[key] is None else str(row[key]) for key in _FIGURES))
     return table

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-import traceback
+from collections.abc import Sequence
+from typing import Any
 
-import click
 import typer
 
 from kera_hw.cli import graph_commands, hardware_commands, program_commands, run_commands, tool_commands
-from kera_hw.cli.output import BAD_CALL, INTERNAL, OK, Exit, status_of
-from kera_hw.support import KeraError, render_diagnostics
+from kera_hw.cli.output import BAD_CALL, INTERNAL, INTERRUPTED, OK, Exit, Output, status_of
+from kera_hw.support import Diagnostic, KeraError
 
 _HELP = """Kera: programs that are graphs, with the same bits on every target.
 
@@ -24,11 +25,14 @@ Examples:
   kera build fir.kera --fn fir --target fpga:ecp5-85k --clock 150MHz -o build/fir
 
   kera verify fir.kera --fn fir --targets interp,rtl
+
+Every command takes --json. Exit status: 0 fine, 1 the program or the comparison is at fault, 2 the call is at
+fault, 3 a tool is missing, 70 a bug in kera.
 """
 
 app = typer.Typer(
     help=_HELP,
-    no_args_is_help=True,
+    no_args_is_help=False,
     add_completion=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -44,43 +48,82 @@ def version(
 ) -> None:
     """Options that stand before a command."""
     if show:
-        from importlib.metadata import version as installed
+        from kera_hw import __version__
 
-        print(f"kera {installed('kera-hw')}")
-        raise typer.Exit()
+        print(f"kera {__version__}")
+        raise Exit(OK)
     if context.invoked_subcommand is None:
-        print(context.get_help())
-        raise typer.Exit(BAD_CALL)
+        print(context.get_help(), file=sys.stderr)
+        raise Exit(BAD_CALL)
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
-    command = typer.main.get_command(app)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in given
     try:
-        result = command.main(arguments, prog_name="kera", standalone_mode=False)
-        return result if isinstance(result, int) else OK
-    except Exit as done:
-        return done.status
-    except click.ClickException as fault:
-        fault.show()
-        return BAD_CALL
-    except (click.Abort, KeyboardInterrupt):
-        print("interrupted", file=sys.stderr)
-        return 130
-    except KeraError as fault:
-        print(render_diagnostics(fault.diagnostics), file=sys.stderr)
-        return status_of(fault.diagnostics)
+        status = _run(given, as_json)
+        sys.stdout.flush()
     except BrokenPipeError:
         # The reader of our output went away: not an error, and nothing more can be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
-    except Exception:
-        traceback.print_exc()
+    return status
+
+
+def _run(given: list[str], as_json: bool) -> int:
+    command = typer.main.get_command(app)
+    try:
+        result = command.main(given, prog_name="kera", standalone_mode=False)
+        return result if isinstance(result, int) else OK
+    except Exit as done:
+        return done.status
+    except BrokenPipeError:
+        raise
+    except (typer.Abort, KeyboardInterrupt):
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except KeraError as fault:
+        return _fail(fault.diagnostics, as_json)
+    except OSError as fault:
+        if fault.filename is None:
+            return _report_bug(fault, given, as_json)
+        message = f"The file {fault.filename} cannot be written: {fault.strerror}."
+        return _fail([Diagnostic("K0906", message)], as_json)
+    except Exception as fault:
+        # Typer carries its own copy of click, so its exceptions are known by what they can do.
+        show = getattr(fault, "show", None)
+        if show is None:
+            return _report_bug(fault, given, as_json)
+        if as_json:
+            return _fail([Diagnostic("K0905", fault.format_message())], True)  # type: ignore[attr-defined]
+        show()
+        return BAD_CALL
+
+
+def _fail(items: list[Diagnostic], as_json: bool) -> int:
+    try:
+        Output(as_json).fail(items)
+    except Exit:
+        return status_of(items)
+
+
+def _report_bug(fault: Exception, given: list[str], as_json: bool) -> int:
+    """A short report; the whole of it goes to a file."""
+    from kera_hw.cli.crash import describe, save
+
+    report: dict[str, Any] = describe(fault, given)
+    path = save(report)
+    if as_json:
+        print(json.dumps({"ok": False, "internal_error": report, "report": path, "diagnostics": []}))
+    else:
         print(
-            "\nThis is a bug in kera, not in your program. Please report it with the text above.",
+            f"kera: {report['error']}\n  at {report['place']}\n  {report['versions']}\n"
+            "This is a bug in kera, not in your program. Please report it"
+            + (f" with {path}." if path else "."),
             file=sys.stderr,
         )
-        return INTERNAL
+    return INTERNAL
 
 
 def entry() -> None:

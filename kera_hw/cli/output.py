@@ -1,4 +1,4 @@
-"""What every command shares: diagnostics on stderr or in the JSON object, exit statuses, colour.
+"""What every command shares: diagnostics on stderr or in the JSON object, exit statuses, colour, progress.
 
 Exit status: 0 fine; 1 the program or the comparison is at fault; 2 the call is at fault; 3 a tool is missing;
 70 a bug of ours. With ``--json`` exactly one object goes to stdout and nothing else.
@@ -9,19 +9,23 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
-
-from rich.console import Console
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from kera_hw.support import Diagnostic, render_diagnostic
 
-OK, AT_FAULT, BAD_CALL, TOOL_MISSING, INTERNAL = 0, 1, 2, 3, 70
+if TYPE_CHECKING:
+    from rich.console import Console
 
-# Codes whose cause is the call, not the program.
-_CALL_CODES = frozenset({"K0901", "K0902", "K0903", "K0905"})
+OK, AT_FAULT, BAD_CALL, TOOL_MISSING, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 70, 130
+
+# Codes whose cause is the call, not the program: files, names, targets and devices, arguments, input values.
+_CALL_CODES = frozenset({"K0605", *(f"K090{k}" for k in range(1, 7)), *(f"K091{k}" for k in range(1, 6))})
 _TOOL_CODES = frozenset({"K0950"})
+
+Step = Callable[[str], None]
 
 
 class Exit(Exception):
@@ -38,37 +42,55 @@ class Output:
 
     json: bool
 
-    @property
-    def console(self) -> Console:
-        """Rich console on stdout; quiet in JSON mode. Rich itself respects NO_COLOR."""
-        return Console(quiet=self.json, highlight=False, soft_wrap=True)
+    def text(self, line: str = "") -> None:
+        """Plain text on stdout; nothing in JSON mode."""
+        if not self.json:
+            print(line)
 
     @property
-    def progress(self) -> Console:
-        """Console on stderr for progress bars; silent in JSON mode and off a terminal."""
-        return Console(stderr=True, quiet=self.json, highlight=False)
+    def console(self) -> Console:
+        """Rich console on stdout, quiet in JSON mode; it respects NO_COLOR, and is plain off a terminal."""
+        from rich.console import Console
+
+        return Console(quiet=self.json, highlight=False, width=None if sys.stdout.isatty() else 120)
+
+    @contextmanager
+    def progress(self, title: str, steps: int) -> Generator[Step]:
+        """A progress bar on stderr that advances at each call; nothing in JSON mode or off a terminal."""
+        if self.json or not sys.stderr.isatty():
+            yield lambda _: None
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(title, total=steps + 1)
+            yield lambda text: bar.update(task, advance=1, description=f"{title}: {text}")
 
     def diagnostics(self, items: Iterable[Diagnostic]) -> None:
         """Writes diagnostics to stderr unless they will be in the JSON object."""
         if self.json:
             return
-        colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+        sys.stdout.flush()
+        colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         for item in items:
             print(render_diagnostic(item, colour), end="\n\n", file=sys.stderr)
 
     def finish(
         self, data: Mapping[str, Any], items: Iterable[Diagnostic] = (), status: int | None = None
     ) -> NoReturn:
-        """Writes the diagnostics and the JSON object, then ends with a status (from the errors by default)."""
+        """Writes diagnostics and the JSON object, then ends with a status (by default that of the errors)."""
         listed = list(items)
         self.diagnostics(listed)
         code = status if status is not None else status_of(listed)
         if self.json:
             payload = {"ok": code == OK, **data, "diagnostics": [item.to_json() for item in listed]}
-            print(json.dumps(payload, default=_plain))
+            print(json.dumps(_strict(payload), allow_nan=False))
         raise Exit(code)
 
     def fail(self, items: Iterable[Diagnostic]) -> NoReturn:
+        """Ends the command with these diagnostics and nothing else."""
         self.finish({}, items)
 
 
@@ -82,10 +104,16 @@ def status_of(items: Iterable[Diagnostic]) -> int:
     return BAD_CALL if all(code in _CALL_CODES for code in codes) else AT_FAULT
 
 
-def _plain(value: Any) -> Any:
-    """NumPy scalars and arrays, paths and bytes as JSON values."""
+def _strict(value: Any) -> Any:
+    """The value in strict JSON: arrays as lists, bytes as hex, paths as text, NaN and infinities as text."""
     if hasattr(value, "tolist"):
-        return value.tolist()
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _strict(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, (list, tuple)):
+        return [_strict(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, bytes):
         return value.hex()
-    return str(value)
+    if isinstance(value, float):
+        return value if value - value == 0 else str(value)
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)

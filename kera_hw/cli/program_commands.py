@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,12 +9,11 @@ import typer
 
 from kera_hw.cli.options import FileArgument, JsonOption, load_or_fail
 from kera_hw.cli.output import AT_FAULT, OK, Output
-from kera_hw.driver.files import read_bytes, write_atomically
-from kera_hw.driver.session import load_program
 from kera_hw.support import CODES, Diagnostic, SourceFile
 
 
 def register(app: typer.Typer) -> None:
+    """Adds this module's commands."""
     app.command("check")(check)
     app.command("test")(test)
     app.command("fmt")(fmt)
@@ -30,18 +28,20 @@ def check(
 
     Example: kera check fir.kera
     """
+    from kera_hw.driver.session import load_program
+
     output = Output(json)
     diagnostics: list[Diagnostic] = []
     rows: list[dict[str, object]] = []
     for path in files:
         loaded = load_program(path)
         diagnostics += loaded.diagnostics
-        graph = loaded.graph
+        graph = None if loaded.has_errors else loaded.graph
         exports = [] if graph is None else [{"name": e.name, "kind": e.kind} for e in graph.exports]
-        rows.append({"path": str(path), "fingerprint": graph and graph.fingerprint, "exports": exports})
-        if graph is not None and not loaded.has_errors:
+        rows.append({"path": path, "fingerprint": graph and graph.fingerprint, "exports": exports})
+        if graph is not None:
             listed = ", ".join(f"{e.kind} {e.name}" for e in graph.exports) or "no exports"
-            output.console.print(f"{path}: fine ({listed})\n  {graph.fingerprint}", markup=False)
+            output.text(f"{path}: fine ({listed})\n  {graph.fingerprint}")
     output.finish({"files": rows}, diagnostics)
 
 
@@ -62,10 +62,9 @@ def test(
     loaded, _ = load_or_fail(file, output)
     results = run_program_tests(loaded, name)
     for result in results:
-        mark = "[green]ok[/]    " if result.passed else "[red]FAILED[/]"
-        output.console.print(f"{mark} {result.name}")
+        output.text(f"{'ok    ' if result.passed else 'FAILED'} {result.name}")
     failed = [result for result in results if not result.passed]
-    output.console.print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
+    output.text(f"{len(results) - len(failed)} passed, {len(failed)} failed")
     rows = [{"name": result.name, "passed": result.passed} for result in results]
     faults = [result.diagnostic for result in failed if result.diagnostic is not None]
     output.finish({"tests": rows}, faults, AT_FAULT if failed else OK)
@@ -82,12 +81,12 @@ def fmt(
 
     Example: kera fmt --check *.kera
     """
+    from kera_hw.driver.files import read_bytes, write_atomically
     from kera_hw.frontend.parser import format_source
 
     output = Output(json)
     diagnostics: list[Diagnostic] = []
     rows: list[dict[str, object]] = []
-    unformatted = False
     for path in files:
         data = read_bytes(path)
         if isinstance(data, Diagnostic):
@@ -96,25 +95,27 @@ def fmt(
         formatted, faults = format_source(SourceFile(str(path), data))
         diagnostics += faults
         changed = formatted is not None and formatted != data
-        rows.append({"path": str(path), "changed": changed})
+        rows.append({"path": path, "changed": changed})
         if changed and formatted is not None:
-            unformatted = True
             if not check_only:
                 write_atomically(path, formatted)
-            output.console.print(f"{'would format' if check_only else 'formatted'} {path}", markup=False)
-    status = AT_FAULT if check_only and unformatted and not diagnostics else None
-    output.finish({"files": rows}, diagnostics, status)
+            output.text(f"{'would format' if check_only else 'formatted'} {path}")
+    unformatted = check_only and any(row["changed"] for row in rows)
+    output.finish({"files": rows}, diagnostics, AT_FAULT if unformatted and not diagnostics else None)
 
 
 def explain(
     code: Annotated[str, typer.Argument(metavar="CODE", help="A diagnostic code, e.g. K0301.")],
+    json: JsonOption = False,
 ) -> None:
     """Explain a diagnostic code.
 
     Example: kera explain K0301
     """
-    info = CODES.get(code.upper())
+    output = Output(json)
+    name = code.upper()
+    info = CODES.get(name)
     if info is None:
-        print(f"There is no diagnostic {code}.", file=sys.stderr)
-        raise typer.Exit(2)
-    print(f"{code.upper()}: {info.title}\n\n{info.explanation}")
+        raise typer.BadParameter(f"There is no diagnostic {code}.", param_hint="CODE")
+    output.text(f"{name}: {info.title}\n\n{info.explanation}")
+    output.finish({"code": name, "title": info.title, "explanation": info.explanation})

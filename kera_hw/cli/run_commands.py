@@ -9,24 +9,19 @@ import typer
 
 from kera_hw.cli.options import (
     ClockOption,
+    DeviceOption,
     FileArgument,
     FunctionOption,
     JsonOption,
     export_or_fail,
+    hardware_options,
     load_or_fail,
-    parse_clock,
-    parse_device,
 )
 from kera_hw.cli.output import AT_FAULT, OK, Output
-from kera_hw.driver.options import TargetOptions
-from kera_hw.driver.targets import make_executor
-
-_DeviceOption = Annotated[
-    str, typer.Option("--device", metavar="DEVICE", help="The device that hardware targets are planned for.")
-]
 
 
 def register(app: typer.Typer) -> None:
+    """Adds this module's commands."""
     app.command("run")(run)
     app.command("verify")(verify)
 
@@ -37,10 +32,8 @@ def run(
     inputs: Annotated[
         list[str] | None,
         typer.Option(
-            "-i",
-            "--input",
-            metavar="NAME=VALUE",
-            help="A parameter: NAME=file.npy, NAME=file.npz or NAME=literal.",
+            "-i", "--input", metavar="NAME=VALUE",
+            help="A parameter: NAME=file.npy, NAME=file.npz (fields as dotted names) or NAME=JSON.",
         ),
     ] = None,
     out: Annotated[
@@ -50,28 +43,33 @@ def run(
         bool, typer.Option("--batch", help="The leading axis of every input counts items.")
     ] = False,
     target: Annotated[str, typer.Option("--target", metavar="TARGET", help="interp or rtl.")] = "interp",
-    device: _DeviceOption = "ecp5-85k",
+    device: DeviceOption = "ecp5-85k",
     clock: ClockOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run a function or stream on one target.
 
+    Integers and bools are plain JSON, fixed point is its raw integer, structs are objects, tuples lists.
     Examples: kera run gcd.kera --fn gcd -i a=12 -i b=18;
     kera run fir.kera --fn fir -i x=x.npy -o out.npz --batch
-    """
+    """  # fmt: skip
+    from kera_hw.driver.targets import make_executor
     from kera_hw.driver.values import describe_value, read_inputs, run_inputs, save_npz
 
     output = Output(json)
+    options = hardware_options(device, clock)
     loaded, graph = load_or_fail(file, output)
     export = export_or_fail(loaded, function, output)
-    values = read_inputs(export, inputs or [], batch)
-    executor = make_executor(graph, export, target, TargetOptions(parse_device(device), parse_clock(clock)))
-    result = run_inputs(export, executor, values, batch)
+    values = read_inputs(export, inputs or [])
+    with output.progress(f"running on {target}", 1) as step:
+        executor = make_executor(graph, export, target, options)
+        step("running")
+        result = run_inputs(export, executor, values, batch)
     if out is not None:
         save_npz(out, result)
-        output.console.print(f"wrote {out}", markup=False)
+        output.text(f"wrote {out}")
     else:
-        output.console.print(describe_value(result), markup=False)
+        output.text(describe_value(result))
     data = {"fingerprint": graph.fingerprint, "function": export.name, "target": target}
     output.finish({**data, "result": result, "out": out})
 
@@ -84,14 +82,14 @@ def verify(
         typer.Option("--targets", metavar="A,B,...", help="Targets to compare; the first is the reference."),
     ] = "interp,rtl",
     vectors: Annotated[
-        int, typer.Option("--vectors", metavar="N", min=1, help="Random items beside the corner cases.")
+        int, typer.Option("--vectors", metavar="N", min=1, max=10_000_000, help="Items, random and corner.")
     ] = 1000,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random items.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random items.")] = 1,
     inputs: Annotated[
         list[str] | None,
-        typer.Option("-i", "--input", metavar="NAME=FILE", help="Further items of your own (batched .npy)."),
+        typer.Option("-i", "--input", metavar="NAME=FILE", help="Further items of your own (batched)."),
     ] = None,
-    device: _DeviceOption = "ecp5-85k",
+    device: DeviceOption = "ecp5-85k",
     clock: ClockOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -102,11 +100,13 @@ def verify(
     from kera_hw.driver.verify import verify_export
 
     output = Output(json)
+    options = hardware_options(device, clock)
+    names = list(dict.fromkeys(name.strip() for name in targets.split(",") if name.strip()))
+    if len(names) < 2:
+        raise typer.BadParameter("Name at least two targets to compare.", param_hint="--targets")
     loaded, graph = load_or_fail(file, output)
     export = export_or_fail(loaded, function, output)
-    options = TargetOptions(parse_device(device), parse_clock(clock))
-    names = [name.strip() for name in targets.split(",") if name.strip()]
-    with output.progress.status(f"comparing {', '.join(names)}"):
-        report = verify_export(graph, export, names, vectors, seed, inputs or [], options)
-    output.console.print(report.text(), markup=False)
+    with output.progress("comparing", len(names)) as step:
+        report = verify_export(graph, export, names, vectors, seed, inputs or [], options, step)
+    output.text(report.text())
     output.finish(report.to_json(), (), OK if report.equal else AT_FAULT)

@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 import typer
-from rich.table import Table
 
 from kera_hw.cli.options import JsonOption
 from kera_hw.cli.output import OK, TOOL_MISSING, Output
-from kera_hw.rtl.toolchain.doctor import all_present
-from kera_hw.rtl.toolchain.doctor import doctor as examine
 
 
 def register(app: typer.Typer) -> None:
+    """Adds this module's commands."""
     app.command("doctor")(doctor)
 
 
 def doctor(json: JsonOption = False) -> None:
     """Show every external tool: where it was found, its version, and how to get what is missing.
 
-    Example: kera doctor --json
+    Exits 3 when one that is needed is missing. Example: kera doctor --json
     """
+    from rich.markup import escape
+    from rich.table import Table
+
+    from kera_hw.driver.targets import TARGETS
+    from kera_hw.rtl.toolchain.doctor import all_present
+    from kera_hw.rtl.toolchain.doctor import doctor as examine
+    from kera_hw.schedule.device import device_names
+
     output = Output(json)
     rows = examine()
-    table = Table("tool", "version", "found", "used for")
+    table = Table("tool", "version", "found", box=None, pad_edge=False)
     for row in rows:
         if row.ok:
-            found = str(row.path)
+            found = escape(str(row.path))
         else:
             state = row.broken or ("missing (optional)" if row.optional else "missing")
-            found = f"[{'yellow' if row.optional else 'red'}]{state}[/]: {row.remedy or ''}"
-        table.add_row(row.name, row.version or "", found, row.purpose)
+            colour = "yellow" if row.optional else "red"
+            found = f"[{colour}]{escape(state)}[/]: {row.purpose}. {escape(row.remedy or '')}"
+        table.add_row(row.name, row.version or "", found)
     output.console.print(table)
-    output.finish({"tools": [row.to_json() for row in rows]}, (), OK if all_present(rows) else TOOL_MISSING)
+    output.text(f"\ntargets: {', '.join(TARGETS)}\ndevices: {', '.join(device_names())}")
+    data = {
+        "tools": [row.to_json() for row in rows],
+        "targets": list(TARGETS),
+        "devices": list(device_names()),
+    }
+    output.finish(data, (), OK if all_present(rows) else TOOL_MISSING)

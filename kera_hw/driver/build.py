@@ -1,24 +1,34 @@
-"""`kera build`: everything an engineer takes away, in one directory, with the receipt last."""
+"""`kera build`: everything an engineer takes away, in one directory, with the receipt last.
+
+All files are made in a directory of their own and moved when the last one is finished, so that a build that
+fails or is interrupted leaves an earlier one as it was.
+"""
 
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kera_hw.driver.files import write_atomically
-from kera_hw.driver.hardware import HardwareDesign, design_hardware
+from kera_hw.driver.files import replace_files
+from kera_hw.driver.hardware import PLANNING_STEPS, HardwareDesign, design_hardware
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.receipt import make_receipt
 from kera_hw.driver.report import render_report
 from kera_hw.driver.session import Loaded, single_export_graph
 from kera_hw.graph import Export, Graph, write_keg
 from kera_hw.rtl.toolchain.process import ToolError
-from kera_hw.support import KeraError, SourceFile
+from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
 
 Progress = Callable[[str], None]
+
+BUILD_STEPS = PLANNING_STEPS + 2
+# Rounds of place and route until the clock is met; each gives the next one's wires the delays it found.
+_MAX_ROUNDS = 3
+_LEAST_STRETCH = 1.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +39,7 @@ class BuildResult:
     directory: Path
     files: tuple[str, ...]
     plan: dict[str, Any]
+    diagnostics: tuple[Diagnostic, ...]
 
 
 def build(
@@ -42,47 +53,107 @@ def build(
     progress: Progress,
 ) -> BuildResult:
     """Builds one export into ``directory``. Raises KeraError for what cannot be made or a tool's failure."""
-    design = design_hardware(graph, export, options, progress, source_files(loaded))
-    name = export.name
     directory.mkdir(parents=True, exist_ok=True)
-    write_atomically(directory / f"{name}.keg", write_keg(single_export_graph(graph, export)))
-    write_atomically(directory / f"{name}.v", design.emitted.verilog)
-    files = [f"{name}.keg", f"{name}.v"]
-    achieved: dict[str, Any] | None = None
-    if not verilog_only:
-        progress("synthesis, place and route")
-        achieved, bitstream = _implement(design, seed, directory)
-        files.append(bitstream)
-    plan = full_plan(design, achieved)
-    write_atomically(directory / "plan.json", json.dumps(plan, indent=1) + "\n")
-    progress("report")
-    write_atomically(directory / "report.html", render_report(design, plan, source_files(loaded)))
-    files += ["plan.json", "report.html"]
-    receipt = make_receipt(graph, name, plan, directory, files)
-    write_atomically(directory / "receipt.json", json.dumps(receipt, indent=1) + "\n")
-    return BuildResult(design, directory, (*files, "receipt.json"), plan)
+    files, name = source_files(loaded), export.name
+    with tempfile.TemporaryDirectory(dir=directory, prefix=".build-") as temporary:
+        work = Path(temporary)
+        design = design_hardware(graph, export, options, progress, files)
+        rounds: list[dict[str, Any]] = []
+        if not verilog_only:
+            _refuse_too_large(design)
+            design, rounds = _close_timing(design, options, seed, work, progress, files)
+        (work / f"{name}.keg").write_bytes(write_keg(single_export_graph(graph, export)))
+        (work / f"{name}.v").write_text(design.emitted.verilog, encoding="utf-8")
+        plan = full_plan(design, rounds)
+        (work / "plan.json").write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
+        progress("report")
+        (work / "report.html").write_text(render_report(design, plan, files), encoding="utf-8")
+        made = sorted(path.name for path in work.iterdir())
+        receipt = make_receipt(graph, name, plan, work, made)
+        (work / "receipt.json").write_text(json.dumps(receipt, indent=1) + "\n", encoding="utf-8")
+        replace_files(work, directory, [*made, "receipt.json"])
+    notes = (*design.diagnostics, *_missed_clock(design, rounds))
+    return BuildResult(design, directory, (*made, "receipt.json"), plan, notes)
 
 
-def _implement(design: HardwareDesign, seed: int, directory: Path) -> tuple[dict[str, Any], str]:
-    """Figures after place and route, and the bitstream's file name."""
+def _refuse_too_large(design: HardwareDesign) -> None:
+    """Place and route of what cannot fit would take long and end in the tool's words."""
+    over = [item for item in design.diagnostics if item.code == "K0604"]
+    if over:
+        raise KeraError([Diagnostic(item.code, item.message) for item in over])
+
+
+def _close_timing(
+    design: HardwareDesign,
+    options: TargetOptions,
+    seed: int,
+    work: Path,
+    progress: Progress,
+    files: dict[str, SourceFile],
+) -> tuple[HardwareDesign, list[dict[str, Any]]]:
+    """Place and route until the clock asked for is met: what a round misses stretches the next plan's wires.
+
+    Without a clock asked for there is one round. The design given back is that of the best round, whose
+    bitstream is in ``work``; its row in the list is the last.
+    """
+    rounds: list[dict[str, Any]] = []
+    best: tuple[float, HardwareDesign, dict[str, Any], bytes] | None = None
+    scale = 1.0
+    for number in range(1, _MAX_ROUNDS + 1):
+        progress(f"synthesis, place and route{f' (round {number})' if number > 1 else ''}")
+        achieved = _implement(design, seed, work)
+        reached = achieved["fmax_mhz"] or float("inf")
+        rounds.append({"scale": round(scale, 3), "latency_cycles": design.plan.latency_cycles, **achieved})
+        if best is None or reached > best[0]:
+            best = (reached, design, rounds[-1], (work / achieved["bitstream"]).read_bytes())
+        if options.clock_mhz is None or reached >= options.clock_mhz or number == _MAX_ROUNDS:
+            break
+        scale *= max(_LEAST_STRETCH, options.clock_mhz / reached)
+        try:
+            design = design_hardware(design.graph, design.export, options, lambda _: None, files, scale)
+        except KeraError:
+            break  # no plan bears wires that slow: the best one so far stands
+    assert best is not None
+    _, design, row, bitstream = best
+    (work / row["bitstream"]).write_bytes(bitstream)
+    return design, [*(other for other in rounds if other is not row), row]
+
+
+def _implement(design: HardwareDesign, seed: int, directory: Path) -> dict[str, Any]:
+    """Figures after place and route, as plain data; the bitstream goes to ``directory``."""
     from kera_hw.rtl.flow import implement
 
     try:
-        done = implement(
-            design.emitted, design.device.name, design.plan.clock_mhz, seed=seed, out_dir=directory
-        )
+        done = implement(design.emitted, design.device.name, design.clock_mhz, seed=seed, out_dir=directory)
     except ToolError as fault:
         raise KeraError([fault.diagnostic]) from None
-    return done.to_json(), done.bitstream.name
+    return dict(done.to_json())
 
 
-def full_plan(design: HardwareDesign, achieved: dict[str, Any] | None) -> dict[str, Any]:
+def full_plan(design: HardwareDesign, rounds: list[dict[str, Any]] | None = None) -> dict[str, Any]:
     """`plan.json`: headline figures, estimated and achieved, then the schedule cell by cell."""
     data = design.plan_json()
-    if achieved is not None:
-        data["achieved"] = achieved
+    if rounds:
+        data["achieved"] = rounds[-1]
+        data["rounds"] = [
+            {key: row[key] for key in ("scale", "latency_cycles", "lut", "ff", "fmax_mhz")} for row in rounds
+        ]
     data["schedule"] = design.plan.to_json()
     return data
+
+
+def _missed_clock(design: HardwareDesign, rounds: list[dict[str, Any]]) -> list[Diagnostic]:
+    """K0606 as a warning, with the source line at which the slowest path ends."""
+    reached = rounds[-1]["fmax_mhz"] if rounds else None
+    if reached is None or reached >= design.clock_mhz:
+        return []
+    places = [step["source"] for step in rounds[-1]["critical_path"] if step.get("source")]
+    where = f" The slowest path ends at {places[-1]}." if places else ""
+    message = (
+        f"Place and route reached {reached:g} MHz of the {design.clock_mhz:g} MHz planned for.{where} "
+        "Ask for more latency, another seed or a slower clock."
+    )
+    return [Diagnostic("K0606", message, severity=Severity.WARNING)]
 
 
 def source_files(loaded: Loaded) -> dict[str, SourceFile]:

@@ -9,23 +9,25 @@ from pathlib import Path
 
 from kera_hw.support import Diagnostic, SourceFile
 
-# Far above any program; bounds what a mistaken path (a disk image, /dev/zero) can cost.
-MAX_FILE_BYTES = 64 << 20
+# Far above any program; bounds what a mistaken path (a disk image, say) can cost.
+MAX_FILE_BYTES = 16 << 20
+MAX_DATA_BYTES = 4 << 30
 
 
-def read_bytes(path: Path) -> bytes | Diagnostic:
+def read_bytes(path: Path, limit_bytes: int = MAX_FILE_BYTES) -> bytes | Diagnostic:
     """The file's bytes, or K0901 saying why they cannot be had."""
     try:
         if not path.is_file():
-            what = "is a directory" if path.is_dir() else "does not exist"
-            return Diagnostic("K0901", f"The file {path} {what}.")
-        with path.open("rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
-    except OSError as fault:
-        return Diagnostic("K0901", f"The file {path} cannot be read: {fault.strerror or fault}.")
-    if len(data) > MAX_FILE_BYTES:
-        return Diagnostic("K0901", f"The file {path} is larger than {MAX_FILE_BYTES >> 20} MiB.")
-    return data
+            if not path.exists():
+                return Diagnostic("K0901", f"The file {path} does not exist.")
+            what = "is a directory" if path.is_dir() else "is no regular file"
+            return Diagnostic("K0901", f"{path} {what}.")
+        if path.stat().st_size > limit_bytes:
+            return Diagnostic("K0901", f"The file {path} is larger than {limit_bytes >> 20} MiB.")
+        return path.read_bytes()
+    except (OSError, ValueError) as fault:
+        reason = getattr(fault, "strerror", None) or fault
+        return Diagnostic("K0901", f"The file {path} cannot be read: {reason}.")
 
 
 def module_loader(root: Path) -> Callable[[str], SourceFile | None]:
@@ -54,6 +56,12 @@ def write_atomically(path: Path, data: bytes | str) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def replace_files(source: Path, destination: Path, names: list[str]) -> None:
+    """Moves finished files from one directory to another on the same file system, in the order given."""
+    for name in names:
+        os.replace(source / name, destination / name)
 
 
 def _umask() -> int:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.options import INTERFACES, TargetOptions
 from kera_hw.driver.session import optimise, single_export_graph
 from kera_hw.graph import Export, Graph, Store
 from kera_hw.rtl.emit.verilog import Emitted, emit_verilog
 from kera_hw.rtl.lower import FlatDesign, flatten_export
-from kera_hw.rtl.techmap import map_design
+from kera_hw.rtl.techmap import MapOptions, map_design
 from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import Device, device_names, find_device
+from kera_hw.schedule.explain import cell_label
 from kera_hw.schedule.netlist import Netlist
 from kera_hw.schedule.plan import Plan
-from kera_hw.schedule.planner import schedule
+from kera_hw.schedule.planner import over_capacity, schedule
 from kera_hw.schedule.verifier import verify_plan
-from kera_hw.support import Diagnostic, KeraError, SourceFile
+from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
 
 # What a design is planned for when nobody asks: comfortably within reach of ordinary logic on each family.
 DEFAULT_CLOCK_MHZ = {"ecp5": 150.0, "ice40": 50.0}
@@ -27,11 +28,16 @@ _SLOWDOWN = 0.8
 _SLOWEST_MHZ = 5.0
 
 Progress = Callable[[str], None]
+PLANNING_STEPS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class HardwareDesign:
-    """Every product of the hardware path for one export, from the flat design to Verilog."""
+    """Every product of the hardware path for one export, from the flat design to Verilog.
+
+    ``clock_mhz`` is the clock planned for and ``scale`` the stretch of wire delays assumed (1 unless a routed
+    result asked for more). ``diagnostics`` are warnings: notes of the mapper, a device too small.
+    """
 
     graph: Graph
     export: Export
@@ -40,17 +46,19 @@ class HardwareDesign:
     netlist: Netlist
     plan: Plan
     emitted: Emitted
+    clock_mhz: float
+    scale: float
     diagnostics: tuple[Diagnostic, ...]
 
     def plan_json(self) -> dict[str, Any]:
-        """What `plan.json` holds before place and route: the headline figures first, then the whole plan."""
+        """What `plan.json` holds before place and route: the headline figures, without the schedule."""
         estimate = self.plan.estimate
         return {
             "function": self.export.name,
             "fingerprint": self.graph.fingerprint,
             "target": f"fpga:{self.device.name}",
             "interface": self.plan.interface,
-            "clock_mhz": round(self.plan.clock_mhz, 3),
+            "clock_mhz": round(self.clock_mhz, 3),
             "latency_cycles": self.plan.latency_cycles,
             "initiation_interval": self.plan.initiation_interval,
             "register_bits": self.plan.register_bits,
@@ -61,8 +69,18 @@ class HardwareDesign:
                 "bram": estimate.bram,
                 "fmax_mhz": round(estimate.fmax_mhz, 1),
             },
+            "recurrence": recurrence_text(self.netlist, self.plan),
             "notes": [*self.netlist.notes, *self.plan.notes],
         }
+
+
+def recurrence_text(netlist: Netlist, plan: Plan) -> str | None:
+    """The loop of operations that set the initiation interval, in words; None where nothing did."""
+    if plan.recurrence is None:
+        return None
+    states = ", ".join(f"`{name}`" for name in plan.recurrence.states)
+    way = " → ".join(cell_label(netlist.cells[cell]) for cell in plan.recurrence.cells)
+    return f"The next value of {states} takes {plan.recurrence.stages} cycles: {way}."
 
 
 def design_hardware(
@@ -71,15 +89,16 @@ def design_hardware(
     options: TargetOptions,
     progress: Progress = lambda _: None,
     files: dict[str, SourceFile] | None = None,
+    scale: float = 1.0,
 ) -> HardwareDesign:
-    """Runs the hardware path. Raises KeraError (K06xx, K07xx) where the design cannot be made."""
+    """Runs the hardware path. Raises KeraError (K06xx, K07xx, K0903) where the design cannot be made."""
     device = find_device(options.device)
     if device is None:
         known = ", ".join(device_names())
-        message = f"There is no device `{options.device}`; the devices are: {known}."
-        raise KeraError([Diagnostic("K0605", message)])
-    if options.interface not in ("stream", "none"):
-        message = f"There is no interface `{options.interface}`; use `stream` or `none`."
+        raise KeraError([Diagnostic("K0605", f"There is no device `{options.device}`; there are: {known}.")])
+    if options.interface not in INTERFACES:
+        known = ", ".join(INTERFACES)
+        message = f"There is no interface `{options.interface}`; there are: {known}."
         raise KeraError([Diagnostic("K0903", message)])
     progress("lowering")
     store = Store()
@@ -88,33 +107,42 @@ def design_hardware(
     flat = flatten_export(lowered, store)
     if isinstance(flat, Diagnostic):
         raise KeraError([flat])
-    netlist, plan, notes = _plan(flat, device, options, progress, files or {})
-    faults = verify_plan(netlist, plan, DelayModel(device))
+    netlist, plan, clock_mhz, notes = _plan(flat, device, options, progress, files or {}, scale)
+    faults = verify_plan(netlist, plan, DelayModel(device, scale))
     if faults:
         raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")
     progress("writing Verilog")
     interface: Literal["stream", "none"] = "none" if options.interface == "none" else "stream"
     emitted = emit_verilog(netlist, plan, interface, "ecp5" if device.family == "ecp5" else "generic")
-    return HardwareDesign(graph, export, device, flat, netlist, plan, emitted, tuple(notes))
+    tight = [replace(item, severity=Severity.WARNING) for item in over_capacity(netlist.name, plan, device)]
+    return HardwareDesign(
+        graph, export, device, flat, netlist, plan, emitted, clock_mhz, scale, (*notes, *tight)
+    )
 
 
 def _plan(
-    flat: FlatDesign, device: Device, options: TargetOptions, progress: Progress, files: dict[str, SourceFile]
-) -> tuple[Netlist, Plan, list[Diagnostic]]:
-    """Maps and schedules, at the clock asked for or the fastest default that works."""
+    flat: FlatDesign,
+    device: Device,
+    options: TargetOptions,
+    progress: Progress,
+    files: dict[str, SourceFile],
+    scale: float,
+) -> tuple[Netlist, Plan, float, list[Diagnostic]]:
+    """Maps and schedules, at the clock asked for or the fastest default that works (in MHz)."""
     clock_mhz = options.clock_mhz or DEFAULT_CLOCK_MHZ[device.family]
     while True:
-        clock_ps = round(1e6 / clock_mhz)
+        clock_ps = int(1e6 / clock_mhz)
         progress("mapping to cells")
-        netlist, notes = map_design(flat, device.name, clock_ps)
+        netlist, notes = map_design(flat, device.name, clock_ps, MapOptions(dsp=options.dsp))
         if any(item.is_error for item in notes):
             raise KeraError(notes)
         progress("scheduling")
         plan, faults = schedule(
-            netlist, device, clock_ps, options.latency, interface=options.interface, sources=files
-        )
+            netlist, device, clock_ps, options.latency, options.interval,
+            interface=options.interface, scale=scale, sources=files,
+        )  # fmt: skip
         if plan is not None:
-            return netlist, plan, [*notes, *faults]
+            return netlist, plan, clock_mhz, [*notes, *faults]
         slower = clock_mhz * _SLOWDOWN
         if options.clock_mhz is not None or slower < _SLOWEST_MHZ or faults[0].code != "K0601":
             raise KeraError(faults)

@@ -16,19 +16,25 @@ class Executor(Protocol):
         ...
 
     def run(self, inputs: Mapping[str, Any], batch: int) -> Any:
-        """The results of ``batch`` items. Raises KeraError for values that do not fit, or a tool's failure."""
+        """The results of ``batch`` items. Raises KeraError for unfit values or a tool's failure."""
         ...
+
+
+INTERFACES = ("stream", "none")
 
 
 @dataclass(frozen=True, slots=True)
 class TargetOptions:
     """Requests to any target; a target ignores what it has no use for.
 
-    ``device`` is a part's name (`ecp5-85k`); ``clock_mhz`` and ``latency`` (cycles) are None for the target's
-    own choice; ``interface`` is `stream` (valid/ready) or `none` (clock and data alone).
+    ``device`` is a part's name (`ecp5-85k`). None leaves a choice to the target: ``clock_mhz``, ``latency``
+    and ``interval`` (cycles), ``dsp`` (multiplier blocks that may be used). ``interface`` is one of
+    INTERFACES: valid and ready, or clock and data alone.
     """
 
     device: str = "ecp5-85k"
     clock_mhz: float | None = None
     latency: int | None = None
     interface: str = "stream"
+    interval: int | None = None
+    dsp: int | None = None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kera_hw.driver.values import from_bits, to_bits
+from kera_hw.driver.sampling import from_bits, to_bits
 from kera_hw.rtl.lower.design import FlatLeaf
 from kera_hw.rtl.sim.words import words_of
 

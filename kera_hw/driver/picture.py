@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, cast
 
 from kera_hw.graph import Graph, Node, Region, regions_of, short_hash
 from kera_hw.graph.keg_write import collect_regions
@@ -172,5 +172,5 @@ def _attr_json(value: object) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, tuple):
-        return [_attr_json(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_attr_json(item) for item in cast("tuple[object, ...]", value)]
     return value if isinstance(value, (int, str)) else str(value)

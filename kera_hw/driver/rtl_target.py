@@ -102,5 +102,6 @@ def _wrong_cycles(design: HardwareDesign, run: SimRun) -> str | None:
     gaps = np.diff(run.accept_cycles.astype(np.int64))
     odd = np.flatnonzero(gaps != design.plan.initiation_interval)
     if len(odd):
-        return f"item {odd[0] + 1} was accepted after {gaps[odd[0]]} cycles, not {design.plan.initiation_interval}"
+        interval = design.plan.initiation_interval
+        return f"item {odd[0] + 1} was accepted after {gaps[odd[0]]} cycles, not {interval}"
     return None

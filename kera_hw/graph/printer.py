@@ -9,8 +9,11 @@ from kera_hw.types import Type, numpy_dtype, shape_of
 _MAX_ELEMENTS = 8
 
 
-def print_graph(graph: Graph) -> str:
-    """All exports: header, regions once each by short hash, origins as trailing comments."""
+def print_graph(graph: Graph, hashes: bool = False) -> str:
+    """All exports: header, regions once each by short hash, origins as trailing comments.
+
+    With ``hashes`` each node's line begins with its short hash.
+    """
     lines = [f"graph {graph.fingerprint}"]
     printed: set[bytes] = set()
     for export in graph.exports:
@@ -18,7 +21,7 @@ def print_graph(graph: Graph) -> str:
         lines += ["", f"pub {export.kind} {export.name}({params}) -> {export.result}"]
         for var in export.state:
             lines.append(f"  state {var.name}: {var.initial.type} = {_constant(var.initial.node)}")
-        _region(export.region, "  ", lines, printed, graph.origins)
+        _region(export.region, "  ", lines, printed, graph.origins, hashes)
     return "\n".join(lines) + "\n"
 
 
@@ -35,7 +38,8 @@ def short_hash(digest: bytes) -> str:
 
 
 def _region(
-    region: Region, indent: str, lines: list[str], printed: set[bytes], origins: dict[Node, Origin]
+    region: Region, indent: str, lines: list[str], printed: set[bytes], origins: dict[Node, Origin],
+    hashes: bool = False,
 ) -> None:
     head = f"{indent}region @{short_hash(region.hash)} ({', '.join(map(str, region.params))})"
     if region.hash in printed:
@@ -48,10 +52,11 @@ def _region(
         names[node] = f"%{len(names)}" if node.opcode != "core.param" else f"p{node.attr('index')}"
         if node.opcode == "core.param":
             continue
-        lines.append(f"{indent}  {_node(node, names, origins.get(node))}")
+        mark = f"{short_hash(node.hash)}  " if hashes else ""
+        lines.append(f"{indent}  {mark}{_node(node, names, origins.get(node))}")
         for _, value in node.attrs:
             for held in _held(value):
-                _region(held, indent + "    ", lines, printed, origins)
+                _region(held, indent + "    ", lines, printed, origins, hashes)
     results = ", ".join(_ref_name(names[ref.node], ref.index, ref.node) for ref in region.results)
     lines.append(f"{indent}  give {results}")
 

@@ -22,6 +22,10 @@ _KINDS: dict[type[Cell], tuple[str, str]] = {
 }
 _CELL, _ROW, _LEFT, _TOP = 46, 20, 340, 28
 MAX_ROWS = 200
+CHART_STYLE = (
+    "text{font:11px ui-monospace,monospace;fill:#3c4043}text.n{font-size:10px;fill:#202124}"
+    "line{stroke:#e8eaed}svg{background:#fff}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,11 @@ def _label(key: tuple[str, int], files: dict[str, SourceFile]) -> str:
     return f"{line}: {text}"
 
 
-def chart_svg(rows: Sequence[Row], stages: int) -> str:
-    """The chart as SVG; a cell's colour is its most frequent kind, its number how many cells work there."""
+def chart_svg(rows: Sequence[Row], stages: int, standalone: bool = False) -> str:
+    """The chart as SVG; a cell's colour is its most frequent kind, its number how many cells work there.
+
+    ``standalone`` brings its style along, for a file of its own; in the report the page has it.
+    """
     shown = rows[:MAX_ROWS]
     width, height = _LEFT + stages * _CELL + 10, _TOP + len(shown) * _ROW + 10
     parts = [
@@ -80,9 +87,11 @@ def chart_svg(rows: Sequence[Row], stages: int) -> str:
                 f'height="{_ROW - 2}" rx="3" fill="{colours[top]}"/>'
                 f'<text class="n" x="{x + _CELL // 2 - 1}" y="{y + 14}" text-anchor="middle">{total}</text></g>'
             )
+    style = f"<style>{CHART_STYLE}</style>" if standalone else ""
     return (
         f'<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}" role="img" aria-label="pipeline chart">{"".join(parts)}</svg>'
+        f'width="{width}" height="{height}" role="img" aria-label="pipeline chart">'
+        f"{style}{''.join(parts)}</svg>\n"
     )
 
 

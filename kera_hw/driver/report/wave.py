@@ -8,7 +8,7 @@ import numpy as np
 
 from kera_hw.driver.hardware import HardwareDesign
 from kera_hw.driver.rtl_target import pack_inputs
-from kera_hw.driver.values import random_value
+from kera_hw.driver.sampling import random_value
 from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
 from kera_hw.rtl.toolchain.process import ToolError
 

@@ -17,6 +17,9 @@ TABLE: Table = (
      "A value's name, shape, dtype or range is not what the parameter takes."),
     ("K0905", "unusable argument",
      "A value given to the command does not name a parameter or cannot be read as one."),
+    ("K0906", "file cannot be written",
+     "The path given for a result cannot be created or replaced: a directory in its place, no permission, or "
+     "no room."),
     ("K0911", "input missing, unknown or of another structure",
      "Inputs are given by parameter name: structs as dicts with exactly their fields, tuples as tuples."),
     ("K0912", "input of another shape",

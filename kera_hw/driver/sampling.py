@@ -1,0 +1,94 @@
+"""Items to try a function on, uniform and cornered, and values as raw bits and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from kera_hw.driver.values import Array
+from kera_hw.types import (
+    BoolType,
+    FixType,
+    FloatType,
+    IntType,
+    StructType,
+    TensorType,
+    TupleType,
+    Type,
+    numpy_dtype,
+    shape_of,
+)
+
+
+def map_leaves(value: Any, change: Callable[[Array], Array]) -> Any:
+    """The same structure with every array changed."""
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, Any]", value).items()
+        return {name: map_leaves(item, change) for name, item in items}
+    if isinstance(value, tuple):
+        return tuple(map_leaves(item, change) for item in cast("tuple[Any, ...]", value))
+    return change(np.asarray(value))
+
+
+def random_value(kind: Type, count: int, rng: np.random.Generator, outer: tuple[int, ...] = ()) -> Any:
+    """``count`` items of a type: a mix of uniform, corner, small and sparse bit patterns in every leaf."""
+    if isinstance(kind, StructType):
+        return {name: random_value(item, count, rng, outer) for name, item in kind.fields}
+    if isinstance(kind, TupleType):
+        return tuple(random_value(item, count, rng, outer) for item in kind.items)
+    if isinstance(kind, TensorType):
+        return random_value(kind.element, count, rng, outer + kind.shape)
+    return _random_scalars(kind, (count, *outer, *shape_of(kind)), rng)
+
+
+def _random_scalars(kind: Type, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    if isinstance(kind, BoolType):
+        return rng.integers(0, 2, shape).astype(np.bool_)
+    width = kind.width_bits if isinstance(kind, (IntType, FixType, FloatType)) else 1
+    bits = rng.integers(0, 1 << 64, shape, dtype=np.uint64)
+    corners = _corners(width)
+    # An item is of one mood throughout, so that whole tensors of corners occur.
+    mood = rng.integers(0, 8, shape[:1]).reshape(-1, *([1] * (len(shape) - 1)))
+    small = bits % np.uint64(16)
+    sparse = np.uint64(1) << (bits % np.uint64(width))
+    picked = corners[(bits % np.uint64(len(corners))).astype(np.intp)]
+    bits = np.where(mood == 0, picked, np.where(mood == 1, small, np.where(mood == 2, sparse, bits)))
+    return from_bits(kind, bits & np.uint64((1 << width) - 1))
+
+
+def _corners(width: int) -> Array:
+    """Bit patterns next to 0, to the greatest and to the least number, signed or not."""
+    size = 1 << width
+    half = size >> 1
+    near = {0, 1, 2, 3, size - 1, size - 2, half, half - 1, half + 1, 0x5555555555555555}
+    return np.array(sorted({value % size for value in near}), np.uint64)
+
+
+def from_bits(kind: Type, bits: Array) -> Array:
+    """Raw bit patterns (uint64, below 2^W) as values of a scalar type in its storage dtype."""
+    dtype = numpy_dtype(kind)
+    if isinstance(kind, BoolType):
+        return bits.astype(np.bool_)
+    if isinstance(kind, FloatType):
+        raw = bits.astype(f"u{dtype.itemsize}")
+        exponent = ((1 << kind.exponent_bits) - 1) << kind.fraction_bits
+        magnitude = raw & raw.dtype.type((1 << (kind.width_bits - 1)) - 1)
+        return np.where(magnitude > exponent, raw.dtype.type(kind.canonical_nan), raw).view(dtype)
+    raw_kind = kind.raw if isinstance(kind, FixType) else kind
+    assert isinstance(raw_kind, IntType)
+    if not raw_kind.signed:
+        return bits.astype(dtype)
+    shift = np.uint64(64 - raw_kind.width_bits)
+    return ((bits << shift).view(np.int64) >> np.int64(int(shift))).astype(dtype)
+
+
+def to_bits(kind: Type, values: Array) -> Array:
+    """The raw bit patterns (uint64) of values in storage form; the inverse of ``from_bits``."""
+    if isinstance(kind, FloatType):
+        return values.view(f"u{values.dtype.itemsize}").astype(np.uint64)
+    width = kind.width_bits if isinstance(kind, (IntType, FixType)) else 1
+    return values.astype(np.int64 if values.dtype.kind == "i" else np.uint64).view(np.uint64) & np.uint64(
+        (1 << width) - 1
+    )
