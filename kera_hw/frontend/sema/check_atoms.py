@@ -12,6 +12,7 @@ from kera_hw.frontend.sema.paths import constant_of, find
 from kera_hw.frontend.sema.scope import Broken, Held, ItemSymbol, Local, closest
 from kera_hw.frontend.sema.types import builtin_type, make_tensor, product_type
 from kera_hw.frontend.sema.unify import (
+    ANY,
     ERROR,
     FLOAT_LITERAL,
     INT_LITERAL,
@@ -32,6 +33,7 @@ from kera_hw.types import (
     TensorType,
     TupleType,
     Type,
+    is_scalar,
 )
 
 
@@ -279,10 +281,7 @@ def _array(ctx: Context, expr: ast.ArrayLit) -> Value:
     span = expr.span
     items = [ctx.expr(item) for item in expr.elements]
     if not items:
-        return ctx.fail(
-            "K0315", "The element type of an empty tensor is unknown; write `[0u8; 0]`, with a value of the "
-            "type.", span,
-        )
+        return _empty(ctx, span)
     first = next((item for item in items if not has_error(item.type)), items[0])
     because = [(first.span, f"this element is {describe(first.type)}")]
     good = True
@@ -297,6 +296,23 @@ def _array(ctx: Context, expr: ast.ArrayLit) -> Value:
         return hir.TensorLit(resolve(kind), span, made)
 
     return Value(kind, span, build)
+
+
+def _empty(ctx: Context, span: Span) -> Value:
+    """`[]`: its elements' type is known from where it goes, or not at all."""
+    element = ctx.unknown(ANY)
+
+    def build() -> hir.Expr:
+        found = resolve(element)
+        if not is_scalar(found):
+            ctx.report(
+                "K0315", "The element type of an empty tensor is unknown; write `[0u8; 0]`, with a value of "
+                "the type.", span,
+            )
+            return poison(span)
+        return hir.TensorLit(TensorType(found, (0,)), span, ())
+
+    return Value(TensorType(element, (0,)), span, build)
 
 
 @rule(ast.ArrayRepeat)

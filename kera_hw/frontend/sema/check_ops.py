@@ -230,11 +230,8 @@ def shift(ctx: Context, name: str, value: Value, amount: Value, span: Span, op_s
     frame = common_frame(ctx, [value, amount])
     if frame is False:
         return broken(span)
-    if isinstance(frame, TensorType) and not isinstance(shallow(value.type), TensorType):
-        return ctx.fail(
-            "K0311", "A single value cannot be shifted by a tensor of amounts; broadcast it first.",
-            amount.span, span,
-        )
+    # One value by many amounts: the operation wants its value in the result's shape.
+    spreads = isinstance(frame, TensorType) and not isinstance(shallow(value.type), TensorType)
     kind = framed(frame, scalar_part(value.type))
     by = scalar_part(amount.type)
     if not _amount(ctx, amount, by):
@@ -247,6 +244,8 @@ def shift(ctx: Context, name: str, value: Value, amount: Value, span: Span, op_s
         if element is ERROR or not _amount_is_unsigned(ctx, resolve(by), amount):
             return poison(span)
         if isinstance(element, IntType) or (isinstance(element, FixType) and not rotates):
+            if spreads and not is_poison(args[0]):
+                args = (hir.TensorFill(resolve(kind), value.span, args[0]), args[1])
             return make_op(name, kind, span, args)
         shown = "Rotating" if rotates else "Shifting"
         ctx.report("K0304", f"{shown} is not defined for {describe(element)}.", op_span)
