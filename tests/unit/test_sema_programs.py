@@ -95,7 +95,7 @@ def test_doubling_types_end() -> None:
     " ".join(f"const A{n}: u32 = A{n + 1} + 1;" for n in range(250)) + "const A250: u32 = 1;",
     " ".join(f"type A{n} = A{n + 1};" for n in range(250)) + "type A250 = u8;",
     " ".join(f"fn a{n}(x: [u8; C{n + 1}]) -> u32 {{ 1 }} const C{n}: u32 = a{n}([0; C{n + 1}]);"
-             for n in range(120)) + "const C120: u32 = 1;",
+             for n in range(250)) + "const C250: u32 = 1;",
 ], ids=["constants", "aliases", "signatures"])
 def test_long_chains_of_definitions_are_refused(text: str) -> None:
     made = compile_source(SourceFile.from_text(text), lambda name: None)

@@ -78,5 +78,3 @@ def _round_to(ctx: Context, args: Arguments) -> Value:
         return make_op("convert.round_to", kind, args.span, [made], attrs)
 
     return Value(kind, args.span, build)
-
-

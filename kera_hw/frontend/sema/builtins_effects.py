@@ -103,5 +103,3 @@ def _random(ctx: Context, args: Arguments) -> Value:
         return broken(args.span)
     attrs = {"shape": shape, "type": element}
     return Value(kind, args.span, lambda: make_op("effect.random", resolve(kind), args.span, [], attrs))
-
-

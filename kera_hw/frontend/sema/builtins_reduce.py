@@ -293,5 +293,3 @@ def _attention(ctx: Context, args: Arguments) -> Value:
         return make_op("neural.attention", kind, args.span, made)
 
     return Value(kind, args.span, build)
-
-

@@ -144,5 +144,3 @@ def _check_unused(checker: Checker, root: Module) -> None:
             checker.instance(None, symbol, (_SAMPLE_SIZE,) * len(node.size_params), symbol.name_span)
             checker.drain()
     checker.names_only = False
-
-

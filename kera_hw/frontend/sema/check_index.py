@@ -330,4 +330,3 @@ def check_mutable(ctx: Context, target: PlaceValue, verb: str = "assigned") -> b
     ctx.report("K0305", f"The {local.role} `{name}` is immutable, so it cannot be {verb}{hint}.", target.span,
                labels=[(declared, f"`{name}` is declared here")], fix=fix)
     return False
-
