@@ -93,6 +93,8 @@ ACCEPTED = {
     "gather": "fn f(a: [u8; 16], i: [u8; 3]) -> [u8; 3] { gather(a, i & 15) }",
     "argmax": "fn f(a: [u8; 5], b: [u8; 5]) -> u8 { b[argmax(a)] }",
     "lambda": "fn f(a: [u8; 16], b: [u4; 3]) -> [u8; 3] { map(b, |i| a[i]) }",
+    "converted": "fn f(a: [f32; 8], i: u8) -> f32 { let k = i & 7; a[k] * k as f32 }",
+    "converted twice": "fn f(a: [u8; 8], i: u8) -> u8 { a[(i & 7) as fix<12, 4> as u8] }",
     "popcount": "fn f(a: [u8; 9], x: u8) -> u8 { a[popcount(x)] }",
     "at": "fn f(a: [u8; 9], x: u8) -> u8 { a.at(x, else: 1) + a.clamped(x) }",
     "after a bounded assignment": """fn f(a: [u8; 8], x: u32) -> u8 {

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.ranges_core import Prover
-from kera_hw.frontend.sema.ranges_interval import Interval, type_interval
 from kera_hw.frontend.sema.ranges_points import Points, evaluate_points
 from kera_hw.frontend.sema.ranges_state import State
+from kera_hw.ops.intervals import Interval, type_interval
 from kera_hw.support import Diagnostic, Fix, Span
 from kera_hw.types import Type, shape_of
 

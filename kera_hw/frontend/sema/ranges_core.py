@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kera_hw.frontend.sema import hir
-from kera_hw.frontend.sema.ranges_interval import Interval, type_interval
 from kera_hw.frontend.sema.ranges_keys import Definitions
 from kera_hw.frontend.sema.ranges_state import Ranges, State
+from kera_hw.ops.intervals import Interval, type_interval
 from kera_hw.support import Diagnostic, Span
 from kera_hw.types import Type, leaf_types
 

@@ -11,7 +11,10 @@ from kera_hw.frontend.sema.lower_core import constant_leaves
 from kera_hw.frontend.sema.lower_scan import field_range, place_range, step_into
 from kera_hw.frontend.sema.ranges_check import check_entries, check_gather, evaluate_entries
 from kera_hw.frontend.sema.ranges_core import Prover, full_ranges
-from kera_hw.frontend.sema.ranges_interval import (
+from kera_hw.frontend.sema.ranges_linear import form_interval, linear
+from kera_hw.frontend.sema.ranges_refine import refine
+from kera_hw.frontend.sema.ranges_state import Ranges, State, hull_of
+from kera_hw.ops.intervals import (
     TRUTH,
     Interval,
     MaybeInterval,
@@ -19,9 +22,6 @@ from kera_hw.frontend.sema.ranges_interval import (
     apply_rule,
     type_interval,
 )
-from kera_hw.frontend.sema.ranges_linear import form_interval, linear
-from kera_hw.frontend.sema.ranges_refine import refine
-from kera_hw.frontend.sema.ranges_state import Ranges, State, hull_of
 from kera_hw.types import IntType, TensorType, TupleType, shape_of
 
 _LINEAR_OPS = frozenset(("integer.add", "integer.sub", "integer.mul", "integer.neg", "bits.shl"))

@@ -11,9 +11,9 @@ import numpy as np
 
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.ranges_core import Prover
-from kera_hw.frontend.sema.ranges_interval import Interval, type_interval
 from kera_hw.frontend.sema.ranges_keys import Key
 from kera_hw.frontend.sema.ranges_state import State
+from kera_hw.ops.intervals import Interval, type_interval
 from kera_hw.types import IntType
 
 _MAX_TERMS = 8

@@ -19,10 +19,10 @@ from kera_hw.frontend.sema.lower_cost import RegionCost
 from kera_hw.frontend.sema.lower_frame import Frame
 from kera_hw.frontend.sema.lower_scan import walk
 from kera_hw.frontend.sema.ranges_core import Guard, Scope
-from kera_hw.frontend.sema.ranges_interval import Interval
 from kera_hw.frontend.sema.ranges_keys import bound_vars
 from kera_hw.graph.node import Region
 from kera_hw.interp import run_region, unsupported_ops
+from kera_hw.ops.intervals import Interval
 from kera_hw.ops.spec import Array
 from kera_hw.types import IntType, numpy_dtype
 

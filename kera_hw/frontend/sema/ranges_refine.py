@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.ranges_core import Prover
-from kera_hw.frontend.sema.ranges_interval import Interval, type_interval
 from kera_hw.frontend.sema.ranges_keys import Key
 from kera_hw.frontend.sema.ranges_linear import (
     Linear,
@@ -14,6 +13,7 @@ from kera_hw.frontend.sema.ranges_linear import (
     linear,
 )
 from kera_hw.frontend.sema.ranges_state import State, join
+from kera_hw.ops.intervals import Interval, type_interval
 from kera_hw.types import BoolType, FixType, IntType
 
 _NEGATED = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kera_hw.frontend.sema import hir
-from kera_hw.frontend.sema.ranges_interval import Interval, MaybeInterval
 from kera_hw.frontend.sema.ranges_keys import Key, key_vars
+from kera_hw.ops.intervals import Interval, MaybeInterval
 
 Ranges = list[MaybeInterval]
 

@@ -13,9 +13,9 @@ from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.lower_scan import assigned_ranges, field_range, item_types, walk
 from kera_hw.frontend.sema.ranges_core import Prover, full_ranges
 from kera_hw.frontend.sema.ranges_expr import visit_place, write_ranges
-from kera_hw.frontend.sema.ranges_interval import Interval, MaybeInterval, type_interval
 from kera_hw.frontend.sema.ranges_refine import refine, refine_bound
 from kera_hw.frontend.sema.ranges_state import Ranges, State, hull_of, join
+from kera_hw.ops.intervals import Interval, MaybeInterval, type_interval
 from kera_hw.types import Type, leaf_types, shape_of
 
 _EXACT_ROUNDS = 2

@@ -1,7 +1,8 @@
-"""Intervals of integers, and what each operation does to them, before wrapping.
+"""Intervals of integers, and what each operation does to them: for index proofs and for narrowing.
 
-A rule maps the operands' intervals to one that holds all exact results, or None for "anything of the type".
-Fixed-point values are their raw integers, bools 0 and 1.
+A rule maps the operands' intervals to one that holds all exact results, or None for "anything of the type";
+results that may wrap are anything of the type. Fixed-point values are their raw integers, bools 0 and 1; a
+tensor has one interval for all its elements.
 """
 from __future__ import annotations
 
@@ -188,7 +189,8 @@ def _cast(args: Sequence[Interval], shape: OpShape) -> MaybeInterval:
     shift = _fraction(target) - _fraction(source)
     scaled = Interval(*(x << shift if shift >= 0 else x >> -shift for x in a))
     full = type_interval(target)
-    assert full is not None
+    if full is None:
+        return None  # to a float
     modulus = full.high - full.low + 1
     # A range that wraps as a whole stays a range: 256..260 as u8 is 0..4.
     turns = (scaled.low - full.low) // modulus
@@ -259,6 +261,7 @@ _ARITHMETIC: dict[str, Rule] = {
 RULES: dict[str, Rule] = {
     **{f"integer.{verb}": rule for verb, rule in _ARITHMETIC.items()},
     **{f"fixed.{verb}": rule for verb, rule in _ARITHMETIC.items()},
+    "fixed.mul": _ARITHMETIC["mul"],
     "integer.div": _div,
     "integer.rem": _rem,
     "integer.mul_wide": _ARITHMETIC["mul"],
@@ -287,6 +290,8 @@ RULES: dict[str, Rule] = {
     "tensor.stack": _hull,
     "tensor.pad": _hull,
     "tensor.shift_in": _hull,
+    "tensor.update": lambda args, _: args[0].hull(args[1]),
+    "tensor.update_slice": lambda args, _: args[0].hull(args[1]),
     "reduce.min": _keep,
     "reduce.max": _keep,
     "reduce.sum": _sum,
