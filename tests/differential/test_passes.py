@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kera_hw.driver.values import flatten_named, random_value, to_bits
+from kera_hw.driver.sampling import random_value, to_bits
+from kera_hw.driver.values import flatten_named
 from kera_hw.graph import Graph, Region, Store, read_keg, verify_graph, write_keg
 from kera_hw.graph.generate import GraphGenerator, generatable_ops
 from kera_hw.graph.keg_write import collect_regions
