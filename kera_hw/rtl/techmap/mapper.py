@@ -405,7 +405,10 @@ class Mapper:
         return scalar.select_tree(self.net, bits, branches, self.wanted[Ref(node, 0)])
 
     def _opens(self, ref: Ref) -> bool:
-        return ref.node.opcode == "control.select" and self.source.uses[ref] == 1
+        """Whether a choice can be taken apart: a selection for this use alone, whose branches have words."""
+        if ref.node.opcode != "control.select" or ref.node in self._linear:
+            return False
+        return self.source.uses[ref] == 1
 
 
 def _symmetric(value: int, width: int) -> int:
