@@ -93,16 +93,18 @@ class StreamShell(_Shell):
         m.domains.sync = sync = ClockDomain("sync")
         sync.clk, sync.rst = self.clk, self.rst
         count = self.spec.latency_cycles
-        holds = Signal(count, name="holds")  # bit t - 1: stage t holds an item
+        # Bit t - 1: stage t holds an item; in a single stage that is the offer itself.
+        holds = Signal(count, name="holds") if count > 1 else self.out_valid
         advance, admitted = Signal(name="advance"), self.in_valid
         if self.spec.initiation_interval > 1:
             admitted = Signal(name="admitted")
         due = self.admission(m, admitted, advance)
         m.d.comb += [
-            self.out_valid.eq(holds[-1]),
             advance.eq(~self.out_valid | self.out_ready),
             self.in_ready.eq(advance & due & ~self.rst),
         ]
+        if count > 1:
+            m.d.comb += self.out_valid.eq(holds[-1])
         if admitted is not self.in_valid:
             m.d.comb += admitted.eq(self.in_valid & due)
         with m.If(advance):
