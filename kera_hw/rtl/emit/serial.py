@@ -87,16 +87,16 @@ class _StreamSerial(_Serial):
         core_ready, core_valid = Signal(name="core_in_ready"), Signal(name="core_out_valid")
         m.d.comb += [
             full.eq(have == self.in_beats), self.in_ready.eq(~full & ~self.rst),
-            idle.eq(left == 0), self.out_valid.eq(~idle),
+            idle.eq(~left.any()), self.out_valid.eq(~idle),
         ]
         with m.If(full & core_ready):
             m.d.sync += have.eq(0)
         with m.Elif(self.in_valid & self.in_ready):
-            m.d.sync += [have.eq(have + 1), self.collected.eq(self.collect())]
+            m.d.sync += [have.eq((have + 1)[: len(have)]), self.collected.eq(self.collect())]
         with m.If(idle & core_valid):
             m.d.sync += [left.eq(self.out_beats), self.sending.eq(Cat(*self.results))]
         with m.Elif(self.out_valid & self.out_ready):
-            m.d.sync += [left.eq(left - 1), self.sending.eq(self.sending[BEAT_BITS:])]
+            m.d.sync += [left.eq((left - 1)[: len(left)]), self.sending.eq(self.sending[BEAT_BITS:])]
         m.submodules.core = self.core(
             i_rst=self.rst, i_in_valid=full, o_in_ready=core_ready, o_out_valid=core_valid, i_out_ready=idle,
         )
