@@ -13,7 +13,7 @@ from kera_hw.rtl.toolchain.tools import TOOLS, version_of_package
 
 SCHEMA = "kera-receipt-1"
 # The compiler itself and the libraries whose versions decide what comes out.
-_LIBRARIES = ("kera-hw", "numpy", "scipy", "amaranth")
+_LIBRARIES = ("kera-hw", "numpy", "highspy", "amaranth")
 
 
 def make_receipt(

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
+import highspy
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_matrix
 
 from kera_hw.schedule.asap import Constraints
 from kera_hw.schedule.problem import Problem
+
+Numbers = np.ndarray[Any, np.dtype[Any]]
 
 STEP_LIMIT = 60_000
 _SWEEPS = 8
@@ -102,32 +103,51 @@ def _solve(program: _Program, step_limit: int) -> list[int] | None:
     column = np.cumsum(free) - 1
     rows = np.array(program.rows, dtype=np.int64).reshape(-1, 3)
     high, low, distance = rows[:, 0], rows[:, 1], rows[:, 2]
-    # x[low] - x[high] <= -distance, fixed variables moved to the right-hand side
-    bound = -distance + np.where(free[high], 0, lower[high]) - np.where(free[low], 0, lower[low])
-    index = np.arange(len(rows))
-    matrix = coo_matrix(
-        (
-            np.concatenate([np.ones(int(free[low].sum())), -np.ones(int(free[high].sum()))]),
-            (
-                np.concatenate([index[free[low]], index[free[high]]]),
-                np.concatenate([column[low[free[low]]], column[high[free[high]]]]),
-            ),
-        ),
-        shape=(len(rows), int(free.sum())),
+    # Fixed variables move to the right-hand side: x[high] - x[low] >= distance - constants.
+    bound = distance - np.where(free[high], 0, lower[high]) + np.where(free[low], 0, lower[low])
+    values = _minimise(
+        np.array(program.cost)[free], lower[free], upper[free], bound,
+        (np.where(free[high], column[high], -1), np.where(free[low], column[low], -1)), step_limit,
     )
-    result = cast("Any", linprog(
-        np.array(program.cost)[free], A_ub=cast("Any", matrix.tocsr()), b_ub=bound,
-        bounds=np.stack([lower[free], upper[free]], axis=1).tolist(), method="highs-ds",
-        options={"maxiter": step_limit},
-    ))
-    if result.status == 1:
+    if values is None:
         return None
-    assert result.status == 0, f"a feasible schedule exists, yet the solver says: {result.message}"
-    values = np.asarray(result.x, dtype=np.float64)
     rounded = np.rint(values)
     assert float(np.abs(values - rounded).max()) < 1e-6, "the optimum of a difference system is integral"
     out[free] = rounded.astype(np.int64)
     return out.tolist()
+
+
+def _minimise(
+    cost: Numbers, lower: Numbers, upper: Numbers, bound: Numbers, ends: tuple[Numbers, Numbers], step_limit: int,
+) -> Numbers | None:
+    """Least cost with x[ends[0][i]] - x[ends[1][i]] >= bound[i] (an end of -1 is absent), by dual simplex.
+
+    None when the solver reached the limit of steps.
+    """
+    solver: Any = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("solver", "simplex")
+    solver.setOptionValue("simplex_iteration_limit", step_limit)
+    program: Any = highspy.HighsLp()
+    program.num_col_, program.num_row_ = len(cost), len(bound)
+    program.col_cost_, program.col_lower_, program.col_upper_ = (
+        cost.astype(np.float64), lower.astype(np.float64), upper.astype(np.float64)
+    )
+    program.row_lower_ = bound.astype(np.float64)
+    program.row_upper_ = np.full(len(bound), highspy.kHighsInf)
+    columns = np.stack(ends, axis=1)
+    present = columns >= 0
+    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    program.a_matrix_.start_ = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int32)
+    program.a_matrix_.index_ = columns[present].astype(np.int32)
+    program.a_matrix_.value_ = np.broadcast_to([1.0, -1.0], columns.shape)[present]
+    solver.passModel(program)
+    solver.run()
+    status = solver.getModelStatus()
+    if status == highspy.HighsModelStatus.kIterationLimit:
+        return None
+    assert status == highspy.HighsModelStatus.kOptimal, f"a feasible schedule exists, yet HiGHS says {status}"
+    return np.array(solver.getSolution().col_value, dtype=np.float64)
 
 
 def _improve(

@@ -47,10 +47,8 @@ def stage_paths(
 ) -> list[list[tuple[int, int, int]]]:
     """For each stage its longest path as (cell, delay, arrival), first cell first."""
     worst: list[int | None] = [None] * stage[problem.end]
-    logic: list[int] = problem.logic_ps.tolist()
-    for cell, delay in enumerate(logic):
-        if not delay:
-            continue
+    # A cell that reads constants alone is no path: nothing changes on its way.
+    for cell in sorted({target for _, target, _, _ in problem.edges.rows()}):
         best = worst[stage[cell]]
         if best is None or arrivals.settled_ps[cell] > arrivals.settled_ps[best]:
             worst[stage[cell]] = cell
