@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kera_hw.driver.session import load_program
 from kera_hw.graph import Graph, read_keg, write_keg
 from kera_hw.graph.keg_format import ENTRY, HEADER, Section, read_container, write_container
 from tests.graphs import loop_graph, stream_graph
@@ -130,3 +131,22 @@ def test_container_fields() -> None:
     moved = bytearray(data)
     struct.pack_into("<Q", moved, HEADER.size + 4, ENTRY.size)
     assert read_keg(bytes(moved))[1][0].code == "K0803"
+
+
+def test_second_reader_agrees_on_every_program_of_the_project(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    sources = sorted([*Path("examples").glob("*.kera"), *Path("bench/kernels").glob("*.kera"),
+                      *Path("tests/programs").rglob("*.kera")])
+    expected: dict[str, str] = {}
+    for number, source in enumerate(sources):
+        graph = load_program(source).graph
+        if graph is not None:
+            path = tmp_path / f"{number}.keg"
+            path.write_bytes(write_keg(graph))
+            expected[str(path)] = graph.fingerprint
+    assert len(expected) >= 10
+    done = subprocess.run([node, "web/keg.mjs", *expected], capture_output=True, text=True, check=True)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row.get("fingerprint") for row in rows] == list(expected.values())
