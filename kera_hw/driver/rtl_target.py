@@ -16,7 +16,7 @@ from kera_hw.interp import flatten_value, unflatten_value
 from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.support import Diagnostic, KeraError
-from kera_hw.types import leaf_types, shape_of
+from kera_hw.types import element_type, leaf_types, numpy_dtype, shape_of
 
 # Beside the unhindered run: a neighbour that stalls and leaves bubbles half of the time.
 _ROUGH = Traffic(valid_percent=60, ready_percent=60, seed=7)
@@ -76,13 +76,18 @@ def unpack_outputs(design: HardwareDesign, words: dict[str, Array], batch: int) 
     for kind in leaf_types(design.export.result):
         shape = shape_of(kind)
         parts = [next(columns) for _ in range(int(np.prod(shape, dtype=np.int64)))]
-        leaves.append(np.stack(parts, axis=1).reshape(batch, *shape) if shape else parts[0])
+        if not shape:
+            leaves.append(parts[0])
+        elif parts:
+            leaves.append(np.stack(parts, axis=1).reshape(batch, *shape))
+        else:
+            leaves.append(np.zeros((batch, *shape), numpy_dtype(element_type(kind))))
     return unflatten_value(design.export.result, leaves)
 
 
 def run_checked(design: HardwareDesign, words: list[Array], traffic: Traffic, batch: int) -> dict[str, Array]:
     """Output words by bus; raises KeraError (K0910) if cycles are not exactly those of the plan."""
-    run = simulate(design.emitted, words, traffic)
+    run = simulate(design.emitted, words, traffic, count=batch)
     fault = (
         None if run.fault is None else f"{run.fault.message} (cycle {run.fault.cycle}, item {run.fault.item})"
     )

@@ -33,8 +33,8 @@ class FlatState:
 class FlatDesign:
     """A flat region: parameters are ``inputs``, then ``states``; results ``outputs``, then next states.
 
-    ``in_buses`` and ``out_buses`` give every port with its width in bits, in packing order, also those that
-    no leaf reaches.
+    ``in_buses`` and ``out_buses`` give every data port with its width in bits, in order; a value of no bits,
+    such as an empty tensor, has no port.
     """
 
     name: str

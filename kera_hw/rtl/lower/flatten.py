@@ -288,6 +288,11 @@ def _result_buses(export: Export) -> list[tuple[str, Type]]:
     return [("out_data", export.result)]
 
 
+def _widths(buses: list[tuple[str, Type]]) -> tuple[tuple[str, int], ...]:
+    """Buses with their widths in bits. What holds no bit has no port: Verilog knows none of width zero."""
+    return tuple((bus, bit_width(kind)) for bus, kind in buses if bit_width(kind) > 0)
+
+
 def _place(buses: list[tuple[str, Type]]) -> list[FlatLeaf]:
     """Scalar leaves of buses in graph order, each at its packed position.
 
@@ -391,7 +396,7 @@ def _flatten(export: Export, store: Store) -> FlatDesign:
         inputs=tuple(inputs),
         outputs=tuple(outputs),
         states=tuple(states),
-        in_buses=tuple((bus, bit_width(kind)) for bus, kind in buses),
-        out_buses=tuple((bus, bit_width(kind)) for bus, kind in out_buses),
+        in_buses=_widths(buses),
+        out_buses=_widths(out_buses),
         origins=store.origins,
     )

@@ -77,19 +77,21 @@ def simulate(
     items: Sequence[Words],
     traffic: Traffic = Traffic(),
     *,
+    count: int | None = None,
     trace: Path | None = None,
     timeout_s: float = 600.0,
 ) -> SimRun:
     """Run ``items`` (one array [items, words] for each data input, in port order) through the design.
 
+    ``count`` is how many items there are; a design without data inputs needs to be told.
     ``trace`` writes a waveform, VCD or FST by its suffix. Builds are cached by content.
     Raises ToolMissing, ToolFailed or ToolTimeout.
     """
-    count = len(items[0]) if items else 0
+    count = (len(items[0]) if items else 0) if count is None else count
     kind: Trace = "none" if trace is None else ("fst" if trace.suffix == ".fst" else "vcd")
     with scratch("sim") as work:
         program = _build(emitted, work, kind, _optimisation(emitted, count))
-        rows = _rows(items, emitted.data_inputs)
+        rows = _rows(items, emitted.data_inputs, count)
         (work / "input.bin").write_bytes(rows.tobytes())
         limit = _cycle_limit(emitted, count, traffic)
         reset = -1 if traffic.reset_at_cycle is None else traffic.reset_at_cycle
@@ -110,10 +112,11 @@ def _cycle_limit(emitted: Emitted, items: int, traffic: Traffic) -> int:
     return int(start + 40 * slow * interval * (items + 10) + 40 * slow * emitted.latency_cycles)
 
 
-def _rows(items: Sequence[Words], ports: Sequence[Port]) -> Words:
+def _rows(items: Sequence[Words], ports: Sequence[Port], count: int) -> Words:
     if len(items) != len(ports):
         raise ValueError(f"the design has {len(ports)} input buses, {len(items)} were given")
-    rows = np.concatenate([np.asarray(item, dtype="<u4") for item in items], axis=1)
+    nothing = np.zeros((count, 0), "<u4")
+    rows = np.concatenate([nothing, *(np.asarray(item, dtype="<u4") for item in items)], axis=1)
     missing = _MIN_WORDS - rows.shape[1]
     return np.pad(rows, ((0, 0), (0, missing))) if missing > 0 else np.ascontiguousarray(rows)
 
