@@ -168,5 +168,3 @@ def random_items(rng: random.Random, netlist: Netlist, count: int) -> list[dict[
         return 0 if pick < 0.1 else (1 << width) - 1 if pick < 0.2 else rng.getrandbits(width)
 
     return [{bus: value(width) for bus, width in netlist.inputs} for _ in range(count)]
-
-
