@@ -91,16 +91,16 @@ def lower_structural(ctx: Lowering, frame: Frame, expr: hir.Structural) -> Leave
     for index, kind in enumerate(leaf_types(expr.type)):
         args = [leaves[index] if split else leaves[0] for leaves, split in zip(operands, expr.per_leaf)]
         inner = shape_of(kind)[len(shape_of(expr.type)):]
-        found.append(_structural_leaf(ctx, name, args, expr.attrs, inner))
+        found.append(_structural_leaf(ctx, name, args, expr.attrs, shape_of(kind), inner))
     return found
 
 
 def _structural_leaf(
-    ctx: Lowering, name: str, args: Sequence[Ref], attrs: Any, inner: tuple[int, ...]
+    ctx: Lowering, name: str, args: Sequence[Ref], attrs: Any, shape: tuple[int, ...], inner: tuple[int, ...]
 ) -> Ref:
     extra = len(inner)
     if name == "select":
-        return _select(ctx, args)
+        return _select(ctx, args, shape)
     if name in ("reshape", "broadcast"):
         return ctx.store.op(f"tensor.{name}", *args, shape=(*attrs["shape"], *inner))
     if name == "permute":
@@ -115,14 +115,15 @@ def _structural_leaf(
     return ctx.store.op(f"tensor.{name}", *args, **attrs)
 
 
-def _select(ctx: Lowering, args: Sequence[Ref]) -> Ref:
-    """A condition per element reaches every part of its element."""
-    cond, shape = args[0], shape_of(args[1].type)
+def _select(ctx: Lowering, args: Sequence[Ref], shape: tuple[int, ...]) -> Ref:
+    """A condition per element reaches every part of its element; a single value stands for every element."""
+    cond = args[0]
     own = shape_of(cond.type)
     if own and own != shape:
         cond = reshaped(ctx, cond, own + (1,) * (len(shape) - len(own)))
         cond = _broadcast(ctx, cond, shape)
-    return ctx.store.op("control.select", cond, *args[1:])
+    values = (_broadcast(ctx, value, shape) if shape_of(value.type) else value for value in args[1:])
+    return ctx.store.op("control.select", cond, *values)
 
 
 def _pad(ctx: Lowering, base: Ref, value: Ref, low: tuple[int, ...], high: tuple[int, ...]) -> Ref:
