@@ -22,7 +22,7 @@ from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import TABLES, Device, Timing, find_device
 from kera_hw.schedule.netlist import Add, Netlist
 from kera_hw.schedule.problem import build_problem
-from kera_hw.schedule.resource_model import cell_luts, netlist_luts
+from kera_hw.schedule.resource_model import cell_luts, netlist_luts, read_masks
 from kera_hw.schedule.timing import fmax_mhz, stage_arrivals
 
 FOLDER = Path(__file__).parent.parent / "kera_hw" / "schedule" / "devices"
@@ -96,8 +96,9 @@ def fit_lut_factor(device: Device, nets: Mapping[str, Netlist], records: Records
     """The share that synthesis leaves of LUTs outside carry chains: the median over samples."""
     shares: list[float] = []
     for name, netlist in nets.items():
-        asked = sum(cell_luts(cell, device) for cell in netlist.cells if not isinstance(cell, Add))
-        carries = sum(cell_luts(cell, device) for cell in netlist.cells if isinstance(cell, Add))
+        masked = list(zip(netlist.cells, read_masks(netlist)))
+        asked = sum(cell_luts(cell, device, read) for cell, read in masked if not isinstance(cell, Add))
+        carries = sum(cell_luts(cell, device, read) for cell, read in masked if isinstance(cell, Add))
         if name.startswith("mixture") and asked:
             shares.append((records[name]["lut"] - carries) / asked)
     return round(_median(shares, 1.0), 3)

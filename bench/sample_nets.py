@@ -163,12 +163,11 @@ def sample_netlist(name: str) -> Netlist:
 SINGLE = (
     "adders-16-1-0-0", "adders-32-1-0-0", "adders-64-1-0-0", "adders-24-8-0-0", "adders-16-2-1-0",
     "adders-32-2-0-1", "adders-16-2-1-1", "chain-16-2", "chain-32-2", "chain-16-4",
-    "luts-8-1", "luts-8-2", "luts-8-4", "luts-32-2", "luts-32-4", "luts-8-6",
-    "fanout-8-4", "fanout-32-1", "fanout-128-1", "muxes-8-4", "muxes-8-16", "muxes-32-8",
-    "roms-8-32", "roms-8-64", "roms-8-256",
+    "luts-8-1", "luts-8-2", "luts-8-4", "luts-16-3", "fanout-32-1", "fanout-128-1",
+    "muxes-8-4", "muxes-8-16", "roms-8-32", "roms-8-256",
 )
-DSP = ("products-18-0-0", "products-16-2-0", "products-16-3-0", "products-16-3-3@250", "products-16-3-7@200")
+DSP = ("products-16-2-0", "products-16-3-3@250", "products-18-0-0")
 MIXED = (
-    "mixture-25-40@250", "mixture-25-20@200", "mixture-40-40@250", "mixture-40-60@200", "mixture-40-20@150",
-    "mixture-40-40@100", "mixture-80-60@200", "mixture-80-20@150", "mixture-80-40@100", "mixture-160-40@200",
+    "mixture-25-40@250", "mixture-25-20@200", "mixture-40-60@200", "mixture-40-20@150", "mixture-80-40@250",
+    "mixture-40-40@100", "mixture-80-60@150",
 )

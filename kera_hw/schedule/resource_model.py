@@ -89,28 +89,46 @@ def luts_of_function(inputs: int, device: Device) -> int:
     return 1 << max(0, inputs - device.lut_inputs)
 
 
-def cell_luts(cell: Cell, device: Device) -> float:
-    """LUTs that one cell asks for, before synthesis shares and merges across cells."""
+def cell_luts(cell: Cell, device: Device, read: int = -1) -> float:
+    """LUTs that one cell asks for, before synthesis shares and merges across cells.
+
+    ``read`` is the mask of output bits that somebody reads: the others are left out, and carry chains end at
+    the highest of them.
+    """
     if isinstance(cell, Lut):
         return sum(
-            width * luts_of_function(support_size(cell.expr, constants), device)
-            for width, constants in constant_runs(cell.inputs, cell.width)
+            (read >> low & (1 << width) - 1).bit_count()
+            * luts_of_function(support_size(cell.expr, constants), device)
+            for low, width, constants in constant_runs(cell.inputs, cell.width)
         )
     if isinstance(cell, Add):
         area = device.area
+        width = (read & (1 << cell.width) - 1).bit_length()
         signals = any(s.cell is not None for s in cell.carry_in)
-        return -(-(cell.width + signals) // area.carry_bits_per_cell) * area.luts_per_carry_cell
+        return -(-(width + signals) // area.carry_bits_per_cell) * area.luts_per_carry_cell if width else 0
     if isinstance(cell, Mux):
-        return _mux_luts(cell, device)
+        return _mux_luts(cell, device, read)
     if isinstance(cell, Rom):
-        return _rom_luts(cell, device)
+        return _rom_luts(cell, device, read)
     if isinstance(cell, Mul) and not device.area.dsp_width:
         return sum(s.width for s in cell.a) * sum(s.width for s in cell.b)
     return 0
 
 
-def constant_runs(operands: tuple[Bits, ...], width: int) -> Iterator[tuple[int, Constants]]:
-    """Runs of bits for which every operand is a signal or one constant: (run width, constants)."""
+def read_masks(netlist: Netlist) -> list[int]:
+    """For every cell the mask of its output bits that a cell, a state register or an output reads."""
+    masks = [0] * len(netlist.cells)
+    vectors = [bits for cell in netlist.cells for bits in cell.operands()]
+    vectors += [state.next for state in netlist.states]
+    vectors += [output.bits for output in netlist.outputs]
+    for segment in (s for bits in vectors for s in bits):
+        if segment.cell is not None:
+            masks[segment.cell] |= (1 << segment.width) - 1 << segment.low
+    return masks
+
+
+def constant_runs(operands: tuple[Bits, ...], width: int) -> Iterator[tuple[int, int, Constants]]:
+    """Runs of bits for which every operand is a signal or one constant: (low, width, constants)."""
     rows = [list(_constants(bits, width)) for bits in operands]
     position = 0
     while position < width:
@@ -118,7 +136,7 @@ def constant_runs(operands: tuple[Bits, ...], width: int) -> Iterator[tuple[int,
         end = position + 1
         while end < width and all(row[end] == value for row, value in zip(rows, column)):
             end += 1
-        yield end - position, column
+        yield position, end - position, column
         position = end
 
 
@@ -133,19 +151,19 @@ def _constants(bits: Bits, width: int) -> Sequence[int | None]:
     return row * width if len(row) == 1 else row
 
 
-def _mux_luts(cell: Mux, device: Device) -> int:
+def _mux_luts(cell: Mux, device: Device, read: int) -> int:
     rows = [list(_constants(bits, cell.width)) for bits in cell.choices]
     total = 0
     for bit in range(cell.width):
         column = [row[bit] for row in rows]
-        if all(v is not None and v == column[0] for v in column):
+        if not read >> bit & 1 or all(v is not None and v == column[0] for v in column):
             continue
         choices = len(column)
         total += choices - 1 if device.family == "ice40" or choices == 2 else -(-choices // 2)
     return total
 
 
-def _rom_luts(cell: Rom, device: Device) -> int:
+def _rom_luts(cell: Rom, device: Device, read: int) -> int:
     """Different tables of one LUT's inputs over all output bits, and the multiplexers behind them."""
     address = sum(s.width for s in cell.address)
     inputs = min(device.lut_inputs, address)
@@ -153,7 +171,7 @@ def _rom_luts(cell: Rom, device: Device) -> int:
     blocks = -(-len(cell.contents) // size)
     tables: set[int] = set()
     muxes = 0
-    for bit in range(cell.width):
+    for bit in (b for b in range(cell.width) if read >> b & 1):
         column = [value >> bit & 1 for value in cell.contents]
         own = {sum(v << i for i, v in enumerate(column[k * size : (k + 1) * size])) for k in range(blocks)}
         tables |= {table for table in own if table_support(table, inputs) > 1}
@@ -172,11 +190,11 @@ def cell_dsps(cell: Cell, device: Device) -> int:
 def netlist_luts(netlist: Netlist, device: Device) -> int:
     """LUTs of all cells; independent of the schedule."""
     logic = carries = 0.0
-    for cell in netlist.cells:
+    for cell, read in zip(netlist.cells, read_masks(netlist)):
         if isinstance(cell, Add):
-            carries += cell_luts(cell, device)
+            carries += cell_luts(cell, device, read)
         else:
-            logic += cell_luts(cell, device)
+            logic += cell_luts(cell, device, read)
     return round(device.area.lut_factor * logic + carries)
 
 

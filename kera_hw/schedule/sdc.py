@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import highspy
 import numpy as np
@@ -18,6 +18,7 @@ from kera_hw.schedule.asap import Constraints
 from kera_hw.schedule.problem import Problem
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
+_highs = cast("Any", highspy)  # its stubs are partial
 
 STEP_LIMIT = 60_000
 _SWEEPS = 8
@@ -118,35 +119,36 @@ def _solve(program: _Program, step_limit: int) -> list[int] | None:
 
 
 def _minimise(
-    cost: Numbers, lower: Numbers, upper: Numbers, bound: Numbers, ends: tuple[Numbers, Numbers], step_limit: int,
+    cost: Numbers, lower: Numbers, upper: Numbers, bound: Numbers, ends: tuple[Numbers, Numbers],
+    step_limit: int,
 ) -> Numbers | None:
     """Least cost with x[ends[0][i]] - x[ends[1][i]] >= bound[i] (an end of -1 is absent), by dual simplex.
 
     None when the solver reached the limit of steps.
     """
-    solver: Any = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
+    solver = _highs.Highs()
+    solver.silent()
     solver.setOptionValue("solver", "simplex")
     solver.setOptionValue("simplex_iteration_limit", step_limit)
-    program: Any = highspy.HighsLp()
+    program = _highs.HighsLp()
     program.num_col_, program.num_row_ = len(cost), len(bound)
     program.col_cost_, program.col_lower_, program.col_upper_ = (
         cost.astype(np.float64), lower.astype(np.float64), upper.astype(np.float64)
     )
     program.row_lower_ = bound.astype(np.float64)
-    program.row_upper_ = np.full(len(bound), highspy.kHighsInf)
+    program.row_upper_ = np.full(len(bound), _highs.kHighsInf)
     columns = np.stack(ends, axis=1)
     present = columns >= 0
-    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    program.a_matrix_.format_ = _highs.MatrixFormat.kRowwise
     program.a_matrix_.start_ = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int32)
     program.a_matrix_.index_ = columns[present].astype(np.int32)
     program.a_matrix_.value_ = np.broadcast_to([1.0, -1.0], columns.shape)[present]
     solver.passModel(program)
     solver.run()
     status = solver.getModelStatus()
-    if status == highspy.HighsModelStatus.kIterationLimit:
+    if status == _highs.HighsModelStatus.kIterationLimit:
         return None
-    assert status == highspy.HighsModelStatus.kOptimal, f"a feasible schedule exists, yet HiGHS says {status}"
+    assert status == _highs.HighsModelStatus.kOptimal, f"a feasible schedule exists, yet HiGHS says {status}"
     return np.array(solver.getSolution().col_value, dtype=np.float64)
 
 
