@@ -233,7 +233,8 @@ def _reverse(choose: Chooser) -> Sample:
 
 
 def _gather(choose: Chooser) -> Sample:
-    return Sample((choose.tensor(ANY), TensorType(choose.integer(), choose.shape())), {})
+    tensor = choose.tensor(ANY)
+    return Sample((tensor, TensorType(choose.integer(), choose.shape(), tensor.space)), {})
 
 
 def _iota(choose: Chooser) -> Sample:
@@ -247,7 +248,8 @@ def _stack(choose: Chooser) -> Sample:
 
 def _shift_in(choose: Chooser) -> Sample:
     tensor = choose.tensor(ANY)
-    row = TensorType(tensor.element, tensor.shape[1:]) if tensor.shape[1:] else tensor.element
+    rest = tensor.shape[1:]
+    row = TensorType(tensor.element, rest, tensor.space) if rest else tensor.element
     return Sample((tensor, row), {})
 
 
