@@ -104,8 +104,9 @@ def cell_luts(cell: Cell, device: Device, read: int = -1) -> float:
     if isinstance(cell, Add):
         area = device.area
         width = (read & (1 << cell.width) - 1).bit_length()
-        signals = any(s.cell is not None for s in cell.carry_in)
-        return -(-(width + signals) // area.carry_bits_per_cell) * area.luts_per_carry_cell if width else 0
+        # A carry that comes from a signal enters an iCE40 chain through a position of its own.
+        extra = area.carry_bits_per_cell == 1 and any(s.cell is not None for s in cell.carry_in)
+        return -(-(width + extra) // area.carry_bits_per_cell) * area.luts_per_carry_cell if width else 0
     if isinstance(cell, Mux):
         return _mux_luts(cell, device, read)
     if isinstance(cell, Rom):
