@@ -67,7 +67,8 @@ def measure(command: list[str], runs: int) -> dict[str, float]:
             if number:
                 walls.append(time.perf_counter() - start)
                 cpus.append(_children_cpu_s() - before)
-    return {"wall_s": round(min(walls), 3), "cpu_s": round(min(cpus), 3), "load": round(os.getloadavg()[0], 1)}
+    load = round(os.getloadavg()[0], 1)
+    return {"wall_s": round(min(walls), 3), "cpu_s": round(min(cpus), 3), "load": load}
 
 
 def _children_cpu_s() -> float:
@@ -78,7 +79,8 @@ def _children_cpu_s() -> float:
 def summary(rows: dict[str, dict[str, float]]) -> str:
     lines = ["# Compile time", "", "Written by `python -m bench compile`; warm, least of the runs.", "",
              "| command | wall, s | CPU, s | limit, s |", "|---|---|---|---|"]
-    lines += [f"| kera {name} | {row['wall_s']} | {row['cpu_s']} | {LIMITS_S[name]} |" for name, row in rows.items()]
+    for name, row in rows.items():
+        lines.append(f"| kera {name} | {row['wall_s']} | {row['cpu_s']} | {LIMITS_S[name]} |")
     return "\n".join(lines) + "\n"
 
 

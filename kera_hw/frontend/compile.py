@@ -30,7 +30,7 @@ class Frontend:
 
 
 def compile_source(file: SourceFile, load: Callable[[str], SourceFile | None]) -> Frontend:
-    """Compile a file; ``load`` gives a module's file by name (None: there is none). Never raises for input."""
+    """Compile a file; ``load`` gives a module's file by name, or None. Never raises for input."""
     unit, diagnostics = parse(file)
     program, found = check(unit, file, load, evaluate_constant, diagnostics)
     diagnostics += found

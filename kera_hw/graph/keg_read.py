@@ -174,12 +174,12 @@ class _Builder:
             item = ready.pop()
             built += 1
             kind, index = item
-            keys: list[_Item | bytes] = [item]
+            done: list[_Item | bytes] = [item]
             if kind == "node":
                 self._make_node(index)
             else:
-                keys.append(self._make_region(index))
-            for user in (user for key in keys for user in users.pop(key, ())):
+                done.append(self._make_region(index))
+            for user in (user for key in done for user in users.pop(key, ())):
                 waiting[user] -= 1
                 if waiting[user] == 0:
                     ready.append(user)

@@ -38,7 +38,11 @@ class Node:
     def hash(self) -> bytes:
         """32-byte content hash over schema version, opcode, types, input hashes and attributes."""
         if self._digest is None:
-            for node in toposort([self], lambda n: () if n._digest else (ref.node for ref in n.inputs)):
+            def unhashed(node: Node) -> list[Node]:
+                return [] if node._digest else [ref.node for ref in node.inputs]
+
+            roots: list[Node] = [self]
+            for node in toposort(roots, unhashed):
                 if node._digest is None:
                     node._digest = node._compute_hash()
         assert self._digest is not None
@@ -76,7 +80,7 @@ class Ref(NamedTuple):
     """One output of one node."""
 
     node: Node
-    index: int
+    index: int  # pyright: ignore[reportIncompatibleMethodOverride] - hides tuple.index, which nobody needs
 
     @property
     def type(self) -> Type:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from kera_hw.graph.node import Graph, Node, Origin, Region
+from kera_hw.ops.spec import AttrValue
 from kera_hw.types import Type, numpy_dtype, shape_of
 
 _MAX_ELEMENTS = 8
@@ -78,17 +79,17 @@ def _ref_name(name: str, index: int, node: Node) -> str:
     return name if len(node.types) == 1 else f"{name}.{index}"
 
 
-def _held(value: object) -> list[Region]:
+def _held(value: AttrValue) -> list[Region]:
     if isinstance(value, Region):
         return [value]
-    return [region for item in value for region in _held(item)] if isinstance(value, tuple) else []  # pyright: ignore[reportUnknownVariableType]
+    return [region for item in value for region in _held(item)] if isinstance(value, tuple) else []
 
 
-def _attr(value: object) -> str:
+def _attr(value: AttrValue) -> str:
     if isinstance(value, Region):
         return "@" + short_hash(value.hash)
     if isinstance(value, tuple):
-        return "(" + ", ".join(_attr(item) for item in value) + ")"  # pyright: ignore[reportUnknownVariableType]
+        return "(" + ", ".join(_attr(item) for item in value) + ")"
     return str(value)
 
 

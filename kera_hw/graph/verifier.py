@@ -13,7 +13,7 @@ import numpy as np
 
 from kera_hw.graph.node import Export, Graph, Node, Region, regions_of
 from kera_hw.ops.registry import OPS
-from kera_hw.ops.spec import TypeRuleError
+from kera_hw.ops.spec import Array, TypeRuleError
 from kera_hw.support import Diagnostic
 from kera_hw.types import (
     FixType,
@@ -113,7 +113,7 @@ def _canonical(kind: Type, data: bytes, dtype: np.dtype[np.generic]) -> bool:
         return bool(np.all((magnitude <= exponent) | (bits == kind.canonical_nan)))
     if isinstance(kind, (IntType, FixType)):
         raw = kind.raw if isinstance(kind, FixType) else kind
-        values = np.frombuffer(data, dtype.newbyteorder("<"))
+        values: Array = np.frombuffer(data, dtype.newbyteorder("<"))
         return bool(np.all((values >= raw.min) & (values <= raw.max)))
     assert bit_width(kind) == 1
     return bool(np.all(np.frombuffer(data, np.uint8) <= 1))

@@ -1,16 +1,16 @@
-"""The cell netlist: what hardware lowering gives, the scheduler places in cycles, and the emitter writes down.
+"""The cell netlist: hardware lowering gives it, the scheduler places it in cycles, the emitter writes it down.
 
 Values are bit vectors. A cell has one output vector; inputs are ``Bits``: runs of bits of other cells and
 constants, least significant first, so slices, concatenations, shifts by constants and extensions cost
 nothing and need no cells. A cell is the unit of scheduling: its inputs must all be present in its stage.
-Everything here is immutable and target-independent data; meanings are given by ``simulate_cell``'s rules:
+Everything here is immutable and target-independent data; their meanings are:
 
 * ``Lut``  out[i] = expr over one bit of each operand (width-1 operands broadcast); at most 4 operands on
   4-input devices: one LUT level, ``width`` LUTs.
-* ``Add``  out = a + f(b, c, d) + carry_in (mod 2^width), with carry-out as bit ``width`` when asked. f is a bitwise
-  expression over operands b, c, d (width-1 operands broadcast) absorbed in the carry cell.
-* ``Mul``  out = a * b modulo 2^width (operands sign- or zero-extended as said), on DSP tiles with ``latency_cycles``
-  internal register ranks (0: combinational).
+* ``Add``  out = a + f(b, c, d) + carry_in (mod 2^width), with carry-out as bit ``width`` when asked. f is a
+  bitwise expression over operands b, c, d (width-1 operands broadcast) absorbed in the carry cell.
+* ``Mul``  out = a * b modulo 2^width (operands sign- or zero-extended as said), on DSP tiles with
+  ``latency_cycles`` internal register ranks (0: combinational).
 * ``Mux``  out = choices[select] (a select past the end takes the last choice): 2^k:1 multiplexer trees.
 * ``Rom``  out = contents[address] (0 past the end).
 * ``StateOut``  the present value of a state register.
@@ -23,13 +23,14 @@ from dataclasses import dataclass, field
 from kera_hw.graph.node import Origin
 
 # A bitwise expression over operand positions, as nested tuples:
-# ("in", k) | ("not", e) | ("and", e, e, ...) | ("or", e, ...) | ("xor", e, ...) | ("mux", cond, then, else) | ("const", 0 or 1)
+# ("in", k) | ("not", e) | ("and", e, e, ...) | ("or", e, ...) | ("xor", e, ...) | ("mux", cond, then, else)
+# | ("const", 0 or 1)
 BitExpr = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """``width`` bits of cell ``cell`` from bit ``low``; for ``cell is None`` the constant ``low`` (an integer value)."""
+    """``width`` bits of cell ``cell`` from bit ``low``; for ``cell is None`` the constant integer ``low``."""
 
     cell: int | None
     low: int
@@ -93,7 +94,7 @@ def slice_bits(bits: Bits, low: int, width: int) -> Bits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """Base of all cells. ``width`` is the output's width in bits; ``origin`` the source place, ``name`` a readable stem."""
+    """Base of all cells: the output's ``width`` in bits, the source place ``origin``, a readable ``name``."""
 
     width: int
     origin: Origin | None = None

@@ -1,10 +1,10 @@
 """The types of Kera values; a type knows its canonical hash, its width and its leaves."""
 from kera_hw.types.dtypes import (
+    BF16,
     BOOL,
     F16,
     F32,
     F64,
-    BF16,
     I32,
     U32,
     UNIT,

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from kera_hw.frontend.parser.events import FINISH, Advance, Error, Event, Start
 from kera_hw.frontend.parser.lexer import Token
+from kera_hw.frontend.parser.lexer_checks import is_closed
 from kera_hw.frontend.parser.rules import Completed, Marker, Rules
 from kera_hw.frontend.syntax.kinds import SPELLING, SyntaxKind
 from kera_hw.support import Diagnostic, Fix, Label, SourceFile, Span
@@ -35,6 +36,8 @@ STMT_KEYWORDS = frozenset((K.LET_KW, K.FOR_KW, K.WHILE_KW, K.RETURN_KW, K.CONST_
 ITEM_KEYWORDS = frozenset((
     K.FN_KW, K.STREAM_KW, K.CONST_KW, K.STRUCT_KW, K.TYPE_KW, K.USE_KW, K.PUB_KW,
 ))
+#: What never stands in a body at the left margin.
+_BODY_NEVER = ITEM_KEYWORDS - {K.CONST_KW}
 LIST_STOP = STMT_KEYWORDS | ITEM_KEYWORDS | {K.COMMA, K.SEMICOLON, K.ARROW, K.L_BRACE}
 
 
@@ -64,7 +67,9 @@ class ParserCore(Rules):
                 near_bad = near_bad or token.kind is K.BAD_BYTES
                 continue
             self._add(token, new_line, near_bad)
-            new_line = near_bad = False
+            new_line = False
+            text = self.data[token.start:token.end].decode("utf-8", "replace")
+            near_bad = token.kind is K.STRING and not is_closed(text)
         self._add(Token(K.END, len(self.data), len(self.data)), new_line, near_bad)
 
     def _add(self, token: Token, new_line: bool, near_bad: bool) -> None:
@@ -100,6 +105,13 @@ class ParserCore(Rules):
     def at_test(self) -> bool:
         """Whether a `test "name"` item begins here; `test` is a name elsewhere."""
         return self.at_word(b"test") and self.nth(1) is K.STRING
+
+    def at_next_item(self) -> bool:
+        """An item at the left margin: the block before it lacks its brace."""
+        if self.current not in _BODY_NEVER and not self.at_test():
+            return False
+        start = self.tokens[self.pos].start
+        return start == 0 or self.data[start - 1:start] == b"\n"
 
     def adjacent(self, ahead: int) -> bool:
         """Whether the token ``ahead`` and the one after it touch."""
@@ -144,8 +156,8 @@ class ParserCore(Rules):
             text = SPELLING[self.current]
             self.error("K0112", f"`{text}` is a reserved word and cannot be {what}.")
             self.bump_error()
-        else:
-            self.unexpected(what)
+            return True  # it stands where the name would, so what follows can be read
+        self.unexpected(what)
         return False
 
     # -- nodes --------------------------------------------------------------------------------

@@ -4,11 +4,14 @@ from __future__ import annotations
 from kera_hw.support.codes.info import Table
 
 TABLE: Table = (
-    ("K0801", "not a .keg file", "The file does not begin as every .keg does; check that it is the right file."),
+    ("K0801", "not a .keg file",
+     "The file does not begin as every .keg does; check that it is the right file."),
     ("K0802", "unknown .keg version", "The file was written by another version; rebuild it with this one."),
     ("K0803", "malformed section table", "The file is truncated or damaged; fetch or build it again."),
     ("K0804", "section hash mismatch", "The bytes changed after writing; fetch or build the file again."),
     ("K0805", "malformed section", "A section cannot be decoded; fetch or build the file again."),
-    ("K0806", "non-canonical file", "Equal graphs have equal bytes; this file orders or repeats entries otherwise."),
-    ("K0807", "unsound graph", "The graph breaks a rule that every graph keeps; it was not made by this compiler."),
+    ("K0806", "non-canonical file",
+     "Equal graphs have equal bytes; this file orders or repeats entries otherwise."),
+    ("K0807", "unsound graph",
+     "The graph breaks a rule that every graph keeps; it was not made by this compiler."),
 )

@@ -20,7 +20,8 @@ TABLE: Table = (
     ("K0605", "unknown device",
      "No device of that name is known. `kera doctor` lists the devices."),
     ("K0606", "clock not met",
-     "Place and route ended below the clock asked for, after the plan was made again with the wire delays that "
+     "Place and route ended below the clock asked for, after the plan was made again with the wire "
+     "delays that "
      "it found. Allow more latency, try another `--seed`, or ask for a slower clock."),
     ("K0610", "too large to unroll",
      "The function unrolls to more operations than one pipeline can hold. Export a smaller piece of it, such "

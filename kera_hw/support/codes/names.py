@@ -36,7 +36,8 @@ TABLE: Table = (
      "An exported function or stream has no compile-time sizes and no borrows among its parameters, because "
      "callers outside of Kera could not give them."),
     ("K0213", "misplaced `state`",
-     "`state` declares what a stream keeps between items, so it belongs at the top level of a stream's body."),
+     "`state` declares what a stream keeps between items, so it belongs at the top level of a "
+     "stream's body."),
     ("K0214", "constant cannot be evaluated",
      "The reference semantics refused the expression; the message says why."),
 )

@@ -8,6 +8,7 @@ TABLE: Table = (
      "The interpreter computes no operation it could get wrong: this one has no exact evaluation on its type "
      "yet. Use integers or fixed point there."),
     ("K0702", "nested too deeply",
-     "Functions, loops and branches nest deeper in each other than the interpreter follows. Split the program "
+     "Functions, loops and branches nest deeper in each other than the interpreter follows. Split "
+     "the program "
      "or flatten the nesting."),
 )
