@@ -148,6 +148,7 @@ ROWS: tuple[tuple[str, str], ...] = (
     ("K0314", "fn f(x: «fix<8>») {}"),
     ("K0315", "fn g<N>(x: u8) -> u8 { x } fn f() -> u8 { «g»(1) }"),
     ("K0315", "fn f() { let a = «[]»; }"),
+    ("K0304", "fn f(x: [u8; 3]) -> bool { «any»(x) }"),
     ("K0316", "fn f() { for i: «u4» in 0..17 {} }"),
     ("K0316", "fn f() { for i in «-1..3» {} }"),
     ("K0316", "fn f(x: [u8; 4]) { for i in «x» {} }"),

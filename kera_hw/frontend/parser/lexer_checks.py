@@ -52,7 +52,7 @@ def check_string(text: bytes) -> Iterator[tuple[str, int, int, str]]:
             yield ("K0006", first, first + len(wrong[0].encode()),
                    f"`{wrong[0]}` is not an escape a string can hold.")
         position = max(wrong.end(), found + 1)
-    if not _is_closed(decoded):
+    if not is_closed(decoded):
         yield "K0005", 0, len(text), "This string is not closed on its line."
 
 
@@ -70,7 +70,7 @@ def _is_scalar(code: str | None) -> bool:
     return value < 0xD800 or 0xDFFF < value < 0x110000
 
 
-def _is_closed(text: str) -> bool:
+def is_closed(text: str) -> bool:
     if len(text) < 2 or not text.endswith('"'):
         return False
     body = text[1:-1]

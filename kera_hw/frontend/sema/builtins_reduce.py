@@ -10,7 +10,7 @@ from kera_hw.frontend.sema.elementwise import family, make_op, same_elements
 from kera_hw.frontend.sema.literals import literal_value
 from kera_hw.frontend.sema.unify import ERROR, describe, resolve, scalar_part, shallow
 from kera_hw.support import Span
-from kera_hw.types import F32, U32, FloatType, TensorType, Type
+from kera_hw.types import BOOL, F32, U32, FloatType, TensorType, Type
 
 _ORDERS = ("lanes", "sequential", "tree", "exact")
 _MULS = ("fused", "unfused", "wide")
@@ -56,7 +56,8 @@ def reduction(ctx: Context, args: Arguments, value: Value) -> Value:
     length = source.size if axis < 0 else source.shape[axis]
     if length == 0 and args.name in _NEEDS_ITEMS:
         return ctx.fail("K0311", f"`{args.name}` of an empty axis has no value.", value.span, args.span)
-    element = U32 if args.name in ("argmin", "argmax") else source.element
+    decided = {"argmin": U32, "argmax": U32, "any": BOOL, "all": BOOL}
+    element = decided.get(args.name, source.element)
     rest = () if axis < 0 else source.shape[:axis] + source.shape[axis + 1:]
     kind: Type = TensorType(element, rest, source.space) if rest else element
 

@@ -130,3 +130,7 @@ def early(v, limit):
 
 def bounded_while(x):
     return x + 3 & 255
+
+
+def assigning_arms(c, x):
+    return [1, 3, x, s(x + 2, 8)][c]

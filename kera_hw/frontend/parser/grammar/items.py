@@ -170,5 +170,15 @@ class Items(ParserCore):
     def _test(self, marker: Marker) -> Completed:
         self.bump(K.TEST_KW)
         self.bump()
+        if self.near_bad[self.pos] and not self.at(K.L_BRACE):
+            self._skip_swallowed_body()  # the name ran on over the `{`
+            return self.close(marker, K.TEST_ITEM)
         self._body(False)
         return self.close(marker, K.TEST_ITEM)
+
+    def _skip_swallowed_body(self) -> None:
+        refused = self.open()
+        while not (self.at(K.R_BRACE) or self.at(K.END) or self.at_next_item()):
+            self.skip_balanced()
+        self.eat(K.R_BRACE)
+        self.close(refused, K.ERROR)

@@ -195,9 +195,19 @@ class Primaries(ParserCore):
             self.skip_until(_ARM_STOP)
         body = None
         if self.expect(K.FAT_ARROW, "the pattern"):
-            if self.current in BLOCK_LIKE_START:
-                body = self.block_like_value()
-            else:
-                body = self.expression()
+            body = self.block_like_value() if self.current in BLOCK_LIKE_START else self.open_expression()
+            if body is not None and self.peek_assign() is not None:
+                body = self._assigning_arm(body)
         self.close(marker, K.MATCH_ARM)
         return body
+
+    def _assigning_arm(self, target: Completed) -> Completed:
+        """`=> x = e`: an assignment for its effect, as though braces stood around it."""
+        statement = self.open_around(target)
+        operator = self.peek_assign()
+        assert operator is not None
+        self.bump(*operator)
+        self.expression()
+        done = self.close(statement, K.ASSIGN_STMT)
+        self.close(self.open_around(done), K.BLOCK)
+        return done

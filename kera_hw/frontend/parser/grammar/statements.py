@@ -33,20 +33,13 @@ class Statements(ParserCore):
             if ok:
                 self.bump()
                 self.expected_closers.append(K.R_BRACE)
-                while not (self.at(K.R_BRACE) or self.at(K.END) or self._at_next_item()):
+                while not (self.at(K.R_BRACE) or self.at(K.END) or self.at_next_item()):
                     self._statement(is_body)
                 self.expected_closers.pop()
                 if not self.eat(K.R_BRACE):
                     token = self.tokens[opener]
                     self.error("K0102", "This `{` is never closed.", Span(token.start, token.end))
         return self.close(marker, K.BLOCK)
-
-    def _at_next_item(self) -> bool:
-        """An item at the left margin: the block before it lacks its brace."""
-        if self.current not in _FOREIGN_ITEMS and not self.at_test():
-            return False
-        start = self.tokens[self.pos].start
-        return start == 0 or self.data[start - 1:start] == b"\n"
 
     def _statement(self, is_body: bool) -> None:
         before = self.pos
@@ -195,8 +188,8 @@ class Statements(ParserCore):
 
     def semicolon(self) -> None:
         """Take `;`, or report it missing and go on where the next statement can begin."""
-        if self.eat(K.SEMICOLON):
-            return
+        if self.eat(K.SEMICOLON) or (self.at(K.END) and self.expected_closers):
+            return  # where the file ends too early, the bracket left open is what to report
         self.missing("`;`", insert=SPELLING[K.SEMICOLON])
         self._skip_line()
         self.eat(K.SEMICOLON)
