@@ -31,7 +31,8 @@ def _rows(source: Tensor, axis: int) -> tuple[Array, tuple[int, ...]]:
     if axis == -1:
         return source.indices().reshape(1, -1), ()
     moved = np.moveaxis(source.indices(), axis, -1)
-    return moved.reshape(-1, source.shape[axis]), moved.shape[:-1]
+    shape = moved.shape[:-1]
+    return moved.reshape(int(np.prod(shape, dtype=np.int64)), source.shape[axis]), shape
 
 
 def _reduce(node: Node, args: list[Value], finish: Callable[[list[Ref]], Ref]) -> list[Value]:
@@ -94,8 +95,9 @@ def _mean(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
     join = _joiner(builder, "integer.add")
 
     def finish(items: list[Ref]) -> Ref:
+        total = tree(items, join) if items else builder.const(kind, 0)
         count = kind.wrap(len(items)) if isinstance(kind, IntType) else len(items)
-        return builder.op("integer.div", tree(items, join), builder.const(kind, count))
+        return builder.op("integer.div", total, builder.const(kind, count))
 
     return _reduce(node, args, finish)
 
