@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import statistics
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import log
@@ -169,8 +170,7 @@ def write(device: Device) -> None:
     values = {name: getattr(device.timing, name) for name in Timing.__dataclass_fields__}
     values["lut_factor"] = device.area.lut_factor
     for name, value in values.items():
-        shown = f"{value:.4g}" if abs(value) < 1 else f"{value:.1f}".removesuffix(".0")
-        if "." not in shown and name in ("crowd", "lut_factor"):
-            shown += ".0"
+        shown = f"{value:.4f}" if name in ("crowd", "lut_factor") else f"{value:.1f}".removesuffix(".0")
         text = re.sub(rf"^{name} = \S+", f"{name} = {shown}", text, flags=re.MULTILINE)
+    tomllib.loads(text)  # a table that cannot be read back must not replace one that can
     path.write_text(text, encoding="utf-8")

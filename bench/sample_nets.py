@@ -21,7 +21,6 @@ from kera_hw.schedule.netlist import (
     bits_width,
     cell_bits,
     concat,
-    const_bits,
     slice_bits,
 )
 
@@ -131,7 +130,7 @@ def mixture(make: Maker, size: int, share_of_adders: int) -> list[Bits]:
         cell = make.rng.randrange(first, len(make.cells))
         low = make.rng.randrange(max(1, make.cells[cell].width - width + 1))
         part = slice_bits(cell_bits(cell, make.cells[cell].width), low, width)
-        return concat([part, const_bits(0, width - bits_width(part))])
+        return slice_bits(concat([part] * width), 0, width)  # repeated: constants would make false paths
 
     while len(make.cells) < size:
         width = make.rng.choice((4, 8, 12, 16, 24))
