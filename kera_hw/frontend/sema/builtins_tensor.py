@@ -61,7 +61,10 @@ def _shift_in(ctx: Context, args: Arguments) -> Value:
 
 @builtin("len")
 def _len(ctx: Context, args: Arguments) -> Value:
+    # The length is in the type, so in a constant the tensor itself may be a run-time value.
+    constant, ctx.constant = ctx.constant, False
     operand = tensor_operand(ctx, args)
+    ctx.constant = constant
     if operand is None:
         return broken(args.span)
     made = u32_constant(operand[1].shape[0], args.span)

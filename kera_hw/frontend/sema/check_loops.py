@@ -38,6 +38,8 @@ def for_statement(ctx: Context, node: ast.ForStmt) -> Head:
     plan = _plan(ctx, node.range)
     if plan is None:
         ctx.shared.errors += 1
+        if node.type is None and not _is_range(node.range):
+            kind = ERROR  # perhaps the elements of a tensor were meant
     elif isinstance(kind, IntType) and node.range is not None:
         _check_fit(ctx, plan, kind, node.type.span if node.type is not None else node.range.span)
     pattern, token = node.pattern, node.name_token
@@ -61,6 +63,12 @@ def _check_fit(ctx: Context, plan: Plan, kind: IntType, span: Span) -> None:
             ctx.report("K0316", f"The loop takes the value {value}, and `{kind}` holds {kind.min} to "
                        f"{kind.max}{hint}.", span)
             return
+
+
+def _is_range(expr: ast.Expr | None) -> bool:
+    while isinstance(expr, (ast.ParenExpr, ast.MethodCall)):
+        expr = expr.inner if isinstance(expr, ast.ParenExpr) else expr.receiver
+    return isinstance(expr, ast.Range)
 
 
 def _plan(ctx: Context, expr: ast.Expr | None) -> Plan | None:

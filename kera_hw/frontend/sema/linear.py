@@ -30,7 +30,7 @@ def linear_form(ctx: Context, expr: ast.Expr | None, evaluate: bool = True) -> L
             return inner
         kind = expr.type.text if expr.type else ""
         return {("as", kind, frozenset(inner.items())): 1}
-    if evaluate and expr is not None and is_constant(ctx, expr):
+    if evaluate and expr is not None and (is_constant(ctx, expr) or _is_length(ctx, expr)):
         found = ctx.evaluate(expr)
         if found is not None and isinstance(found.type, IntType):
             return {None: int(found.value)}
@@ -47,6 +47,13 @@ def is_constant(ctx: Context, expr: ast.Expr) -> bool:
             if isinstance(symbol, (Local, Held)):
                 return False
     return True
+
+
+def _is_length(ctx: Context, expr: ast.Expr) -> bool:
+    """Whether this is `len(..)`, known from the type of whatever tensor."""
+    callee = expr.callee if isinstance(expr, ast.Call) else None
+    path = callee.path if isinstance(callee, ast.PathExpr) else None
+    return path is not None and path.names == ["len"] and ctx.lookup("len") is None
 
 
 def _squeezed(text: str) -> str:

@@ -134,3 +134,16 @@ def bounded_while(x):
 
 def assigning_arms(c, x):
     return [1, 3, x, s(x + 2, 8)][c]
+
+
+def solved_sizes(a, x, y):
+    return (a[1:5], [p + q & 255 for p, q in zip(a, a[3:])],
+            [s(sum(p * q for p, q in zip(x[i:], y)), 16) for i in range(5)])
+
+
+def lengths(m):
+    t = 0
+    for row in m:
+        for v in row[:0:-1]:
+            t = t * 7 + v & 255
+    return t, m[1:], 12
