@@ -18,6 +18,12 @@ DSP_PRICE_LUTS = 16
 _FEWEST_DIGITS = (2, 3, 4, 5)
 """Signed digits of a coefficient from which it goes to a multiplier: each is tried."""
 
+_PAIRS_A_BLOCK = 25_000
+_TRIES = 64
+"""Random restarts, shared among the blocks."""
+_MUCH_WORK = 400
+"""Digits from which only one way to use multipliers is tried."""
+
 Range = tuple[int, int]
 
 
@@ -42,16 +48,44 @@ def realise(
     net: Net, atoms: Sequence[Word], targets: Sequence[Target], dsp: DspKind | None, available: int
 ) -> tuple[list[Word], int]:
     """Words of all targets, and how many of the ``available`` multipliers they took."""
+    results: list[Word] = []
+    taken = 0
+    blocks = _blocks(targets)
+    tries = max(2, _TRIES // len(blocks)) if blocks else 0
+    for block in blocks:
+        made, used = _realise_block(net, atoms, block, dsp, available - taken, tries)
+        results.extend(made)
+        taken += used
+    return results, taken
+
+
+def _blocks(targets: Sequence[Target]) -> list[list[Target]]:
+    """Targets in runs small enough for the search over pairs of digits, which grows with their square."""
+    blocks: list[list[Target]] = []
+    room = 0
+    for target in targets:
+        digits = sum(len(signed_digits(value)) for value in target.terms.values())
+        room -= digits * digits
+        if room < 0 or not blocks:
+            blocks.append([])
+            room = _PAIRS_A_BLOCK - digits * digits
+        blocks[-1].append(target)
+    return blocks
+
+
+def _realise_block(
+    net: Net, atoms: Sequence[Word], targets: Sequence[Target], dsp: DspKind | None, available: int, tries: int
+) -> tuple[list[Word], int]:
     ranges = [atom.range for atom in atoms]
     best = None if dsp is None else _choose(ranges, targets, dsp, available)
     if best is None:
-        return linear.realise(net, atoms, targets), 0
+        return linear.realise(net, atoms, targets, tries), 0
     assert dsp is not None
     width = max(target.width for target in targets)
     sums = [Target(dict(product.terms), 0, width) for product in best.products]
     factors = linear.realise(net, atoms, sums)
     made = [multiply(net, factor, constant(p.odd), width, dsp) for factor, p in zip(factors, best.products)]
-    return linear.realise(net, [*atoms, *made], best.targets), len(made)
+    return linear.realise(net, [*atoms, *made], best.targets, tries), len(made)
 
 
 def _choose(
@@ -62,7 +96,8 @@ def _choose(
         return None
     best: _Candidate | None = None
     best_cost = float(linear.estimate(ranges, targets))
-    for digits in _FEWEST_DIGITS:
+    work = sum(len(signed_digits(c)) for t in targets for c in t.terms.values())
+    for digits in _FEWEST_DIGITS if work < _MUCH_WORK else _FEWEST_DIGITS[1:2]:
         found = _candidate(ranges, targets, dsp, digits)
         if not found.products or len(found.products) > available:
             continue

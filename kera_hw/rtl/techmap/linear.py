@@ -6,6 +6,7 @@ earliest pair first.
 """
 from __future__ import annotations
 
+import heapq
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,9 +24,11 @@ Pattern = tuple[int, int, int, int]
 """First atom, second atom, shift of the second against the first, product of their signs."""
 
 
-_NOISE = 0.25
+_NOISE = 0.05
 """How much a random restart may misjudge what a shared pair saves."""
 _RECODED_DIGITS = 6
+_LONGEST_SEARCHED = 250
+"""Digits of one sum beyond which no shared pairs are looked for."""
 
 
 def signed_digits(value: int) -> list[tuple[int, int]]:
@@ -126,7 +129,7 @@ class _Extraction:
         self.noise = _NOISE if chooser is None or chooser.random() < 0.5 else 2 * _NOISE
         self.rows: list[dict[Digit, None]] = [{} for _ in rows]
         self.counts: dict[Pattern, int] = {}
-        self.frequent: dict[Pattern, None] = {}
+        self.heap: list[tuple[float, Pattern]] = []
         self.worth: dict[Pattern, float] = {}
         for row, digits in zip(self.rows, rows):
             for digit in digits:
@@ -137,18 +140,14 @@ class _Extraction:
             key = _pattern(digit, other)
             count = self.counts.get(key, 0) + 1
             self.counts[key] = count
-            if count == 2:
-                self.frequent[key] = None
+            if count > 1:
+                heapq.heappush(self.heap, (-(count - 1) * self._worth(key), key))
         row[digit] = None
 
     def _remove(self, row: dict[Digit, None], digit: Digit) -> None:
         del row[digit]
         for other in row:
-            key = _pattern(digit, other)
-            count = self.counts[key] - 1
-            self.counts[key] = count
-            if count == 1:
-                del self.frequent[key]
+            self.counts[_pattern(digit, other)] -= 1
 
     def _worth(self, key: Pattern) -> float:
         """What one shared use saves: bits in which the operands overlap, with a little for the width."""
@@ -158,19 +157,24 @@ class _Extraction:
             width_a, width_b = range_width(a)[0], range_width(b)[0]
             overlap = min(width_a, width_b + key[2]) - max(0, key[2]) + 1
             found = max(1, overlap) + 0.01 * _adder_bits(a, b, key[2], key[3])
+            if self.chooser is not None:
+                found *= 1 + self.noise * self.chooser.random()
             self.worth[key] = found
         return found
 
     def _best(self) -> Pattern | None:
-        best: Pattern | None = None
-        best_score = 0.0
-        for key in self.frequent:
-            score = (self.counts[key] - 1) * self._worth(key)
-            if self.chooser is not None:
-                score *= 1 + self.noise * self.chooser.random()
-            if score > best_score or (score == best_score and best is not None and key < best):
-                best, best_score = key, score
-        return best
+        """The frequent pattern with the highest score; scores in the heap may be out of date."""
+        while self.heap:
+            score, key = self.heap[0]
+            count = self.counts[key]
+            current = -(count - 1) * self._worth(key) if count > 1 else 0.0
+            if current == score:
+                return key
+            if current < 0:
+                heapq.heapreplace(self.heap, (current, key))
+            else:
+                heapq.heappop(self.heap)
+        return None
 
     def run(self) -> _Plan:
         made: list[Pattern] = []
@@ -178,7 +182,6 @@ class _Extraction:
         while (key := self._best()) is not None:
             places = [(row, *pair) for row in self.rows for pair in _occurrences(row, key)]
             if len(places) < 2:  # occurrences that overlap
-                del self.frequent[key]
                 self.counts[key] = -1_000_000
                 continue
             atom = len(self.ranges)
@@ -237,9 +240,11 @@ def _plan(targets: Sequence[Target], ranges: list[tuple[int, int]], tries: int) 
         [(atom, s, g) for atom, c in target.terms.items() for s, g in signed_digits(c)] for target in targets
     ]
     size = sum(len(row) for row in rows)
+    if max((len(row) for row in rows), default=0) > _LONGEST_SEARCHED:
+        return _Plan(rows, list(ranges))
     best = _Extraction(rows, ranges, None).run()
     best_cost = _tree_cost(best)
-    attempts = 0 if not best.made else min(tries, 8000 // (size + 1))
+    attempts = 0 if not best.made else min(tries, 8000 // (size + 1), 1_500_000 // (size * size))
     for seed in range(attempts):
         chooser = random.Random(seed)
         mixed = _recoded(targets, chooser) if seed % 2 else rows
