@@ -216,6 +216,10 @@ def _state(ctx: Context, node: ast.StateStmt) -> BuildStmt:
     if token is None:
         ctx.shared.errors += 1
         return lambda: None
+    earlier = ctx.scopes.levels[-1].get(token.text)
+    if isinstance(earlier, Held) or (isinstance(earlier, Local) and earlier.role == "state"):
+        ctx.report("K0202", f"The state `{token.text}` is declared twice.", token.span,
+                   labels=[(earlier.var.span, "it is declared here first")])
     if node.init is None:
         _stream_state(ctx, node, token.text, token.span)
         return lambda: None

@@ -9,7 +9,7 @@ from kera_hw.frontend.sema.context import Context, Value, broken, is_poison, poi
 from kera_hw.frontend.sema.elementwise import framed, make_op
 from kera_hw.frontend.sema.linear import Linear, combine, constant_part, linear_form
 from kera_hw.frontend.sema.literals import scalar_constant
-from kera_hw.frontend.sema.scope import Held, closest
+from kera_hw.frontend.sema.scope import Broken, Held, closest
 from kera_hw.frontend.sema.unify import ERROR, describe, resolve, scalar_part, shallow
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import Fix, Span
@@ -38,11 +38,16 @@ def _method(ctx: Context, expr: ast.MethodCall) -> Value:
 def _unknown(ctx: Context, expr: ast.MethodCall, name: str, span: Span) -> Value:
     if name in ("rev", "step_by"):
         return ctx.fail("K0209", f"`{name}` belongs to the range of a `for`.", span, expr.span)
-    ctx.expr(expr.receiver)
+    receiver = expr.receiver
+    held = receiver.name if isinstance(receiver, ast.PathExpr) else None
     walk_all(ctx, expr.args)
     fix = None
     hint = "."
-    if name in BUILTINS or ctx.lookup(name) is not None:
+    if held is not None and isinstance(ctx.lookup(held), Held):
+        hint, fix = "; an instance of a stream has `step`.", Fix("use `step`", span, "step")
+    elif shallow(ctx.expr(receiver, expr.span).type) is ERROR:
+        return broken(expr.span)
+    elif name in BUILTINS or ctx.lookup(name) is not None:
         hint = f"; write it as a call: `{name}(..)`."
     elif meant := closest(name, list(METHODS)):
         hint, fix = f"; did you mean `{meant}`?", Fix(f"use `{meant}`", span, meant)
@@ -232,6 +237,10 @@ def _step(ctx: Context, expr: ast.MethodCall, span: Span) -> Value:
     receiver = expr.receiver
     name = receiver.name if isinstance(receiver, ast.PathExpr) else None
     symbol = ctx.lookup(name) if name is not None else None
+    if isinstance(symbol, Broken):
+        walk_all(ctx, expr.args)
+        ctx.shared.errors += 1
+        return broken(expr.span)
     if not isinstance(symbol, Held):
         if name is None or symbol is None:
             value = ctx.expr(receiver, expr.span)
