@@ -35,20 +35,25 @@ class DelayModel:
         timing = self.device.timing
         if isinstance(cell, Lut):
             signals = sum(any(s.cell is not None for s in bits) for bits in cell.inputs)
-            return round(timing.lut_ps + timing.mux_level_ps * max(0, signals - self.device.lut_inputs))
+            return self._wide_ps(signals - self.device.lut_inputs)
         if isinstance(cell, Add):
             carry_in = any(segment.cell is not None for segment in cell.carry_in)
             return round(self.carry_ps(cell.width - position) + (timing.carry_in_ps if carry_in else 0))
         if isinstance(cell, Mux):
-            return round(timing.lut_ps + timing.mux_level_ps * (_levels(len(cell.choices)) - 1))
+            return self._wide_ps(_levels(len(cell.choices)) - 1)
         if isinstance(cell, Rom):
-            extra = _levels(len(cell.contents)) - self.device.lut_inputs
-            return round(timing.lut_ps + timing.mux_level_ps * max(0, extra))
+            return self._wide_ps(_levels(len(cell.contents)) - self.device.lut_inputs)
         if isinstance(cell, Mul):
             if cell.latency_cycles:
                 return round(max(0.0, timing.dsp_setup_ps - timing.setup_ps))
             return round(timing.dsp_ps + timing.dsp_tile_ps * _levels(self.dsp_tiles_a_side(cell)))
         return 0
+
+    def _wide_ps(self, doublings: int) -> int:
+        """Time through a function that multiplexes 2^doublings LUTs."""
+        timing = self.device.timing
+        extra = timing.mux_level_ps * doublings + timing.mux_exit_ps if doublings > 0 else 0.0
+        return round(timing.lut_ps + extra)
 
     def early_ps(self, cell: Cell, bit: int) -> int:
         """How much earlier than the whole cell its output bit ``bit`` settles: carries run upwards."""
@@ -122,7 +127,9 @@ class DelayModel:
         timing = self.device.timing
         probe = Lut(width=1, inputs=(), expr=("const", 0))
         spare = clock_ps - timing.clk_to_q_ps - timing.setup_ps - self.route_ps(probe, fanout) - timing.lut_ps
-        return 1 if spare < 0 else 2 << min(10, int(spare / timing.mux_level_ps))
+        if spare < 0:
+            return 1
+        return 2 << max(0, min(10, int((spare - timing.mux_exit_ps) / timing.mux_level_ps)))
 
 
 def loads(cell: Cell) -> list[tuple[Bits, int]]:

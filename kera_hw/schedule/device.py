@@ -21,6 +21,7 @@ class Timing:
     setup_ps: float
     lut_ps: float
     mux_level_ps: float
+    mux_exit_ps: float
     carry_base_ps: float
     carry_bit_ps: float
     carry_in_ps: float
@@ -42,6 +43,7 @@ class Area:
     """How many device cells the cells of a netlist take."""
 
     lut_factor: float
+    keeps_luts: bool
     carry_bits_per_cell: int
     luts_per_carry_cell: int
     dsp_width: int

@@ -190,17 +190,13 @@ def cell_dsps(cell: Cell, device: Device) -> int:
 
 def netlist_luts(netlist: Netlist, device: Device) -> int:
     """LUTs of all cells; independent of the schedule."""
-    logic = carries = 0.0
+    exact = shared = 0.0
     for cell, read in zip(netlist.cells, read_masks(netlist)):
-        if isinstance(cell, Add):
-            carries += cell_luts(cell, device, read)
+        if isinstance(cell, Add) or (device.area.keeps_luts and isinstance(cell, Lut | Mux)):
+            exact += cell_luts(cell, device, read)
         else:
-            logic += cell_luts(cell, device, read)
-    return round(device.area.lut_factor * logic + carries)
-
-
-TILE_RANKS = 3
-"""Register ranks inside a DSP tile: input, pipeline, output. Further ranks of a product are flip-flops."""
+            shared += cell_luts(cell, device, read)
+    return round(exact + device.area.lut_factor * shared)
 
 
 def product_ffs(netlist: Netlist) -> int:
