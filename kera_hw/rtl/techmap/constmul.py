@@ -74,7 +74,8 @@ def _blocks(targets: Sequence[Target]) -> list[list[Target]]:
 
 
 def _realise_block(
-    net: Net, atoms: Sequence[Word], targets: Sequence[Target], dsp: DspKind | None, available: int, tries: int
+    net: Net, atoms: Sequence[Word], targets: Sequence[Target], dsp: DspKind | None, available: int,
+    tries: int,
 ) -> tuple[list[Word], int]:
     ranges = [atom.range for atom in atoms]
     best = None if dsp is None else _choose(ranges, targets, dsp, available)
@@ -84,8 +85,10 @@ def _realise_block(
     width = max(target.width for target in targets)
     sums = [Target(dict(product.terms), 0, width) for product in best.products]
     factors = linear.realise(net, atoms, sums)
-    made = [multiply(net, factor, constant(p.odd), width, dsp) for factor, p in zip(factors, best.products)]
-    return linear.realise(net, [*atoms, *made], best.targets, tries), len(made)
+    pairs = zip(factors, best.products)
+    made = [multiply(net, factor, constant(product.odd), width, dsp) for factor, product in pairs]
+    values = [*atoms, *made]
+    return linear.realise(net, values, best.targets, tries), len(made)
 
 
 def _choose(
