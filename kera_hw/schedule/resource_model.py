@@ -199,6 +199,10 @@ def netlist_luts(netlist: Netlist, device: Device) -> int:
     return round(exact + device.area.lut_factor * shared)
 
 
+TILE_RANKS = 3
+"""Register ranks inside a DSP tile: input, pipeline, output. Further ranks of a product are flip-flops."""
+
+
 def product_ffs(netlist: Netlist) -> int:
     """Flip-flops of products with more ranks than a tile holds."""
     muls = (cell for cell in netlist.cells if isinstance(cell, Mul))
