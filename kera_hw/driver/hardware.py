@@ -17,7 +17,7 @@ from kera_hw.schedule.device import Device, device_names, find_device
 from kera_hw.schedule.explain import cell_label
 from kera_hw.schedule.netlist import Netlist
 from kera_hw.schedule.plan import Plan
-from kera_hw.schedule.planner import over_capacity, schedule
+from kera_hw.schedule.planner import schedule
 from kera_hw.schedule.verifier import verify_plan
 from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
 
@@ -114,9 +114,8 @@ def design_hardware(
     progress("writing Verilog")
     interface: Literal["stream", "none"] = "none" if options.interface == "none" else "stream"
     emitted = emit_verilog(netlist, plan, interface, "ecp5" if device.family == "ecp5" else "generic")
-    tight = [replace(item, severity=Severity.WARNING) for item in over_capacity(netlist.name, plan, device)]
     return HardwareDesign(
-        graph, export, device, flat, netlist, plan, emitted, clock_mhz, scale, (*notes, *tight)
+        graph, export, device, flat, netlist, plan, emitted, clock_mhz, scale, tuple(notes)
     )
 
 
@@ -142,7 +141,9 @@ def _plan(
             interface=options.interface, scale=scale, sources=files,
         )  # fmt: skip
         if plan is not None:
-            return netlist, plan, clock_mhz, [*notes, *faults]
+            # A plan that exceeds the device is still worth its Verilog; only a bitstream is out of the question.
+            tight = [replace(item, severity=Severity.WARNING) for item in faults]
+            return netlist, plan, clock_mhz, [*notes, *tight]
         slower = clock_mhz * _SLOWDOWN
         if options.clock_mhz is not None or slower < _SLOWEST_MHZ or faults[0].code != "K0601":
             raise KeraError(faults)

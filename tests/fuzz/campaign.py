@@ -1,4 +1,4 @@
-"""A fuzz campaign over everything that reads users' bytes: random strings, mutated programs, mutated .keg files.
+"""A fuzz campaign over all that reads users' bytes: random strings, mutated programs, mutated .keg files.
 
     python -m tests.fuzz.campaign [--cases 100000] [--seed 1] [-o bench/results/fuzz.json]
 
@@ -28,10 +28,11 @@ ROOT = Path(__file__).parents[2]
 LIMIT_S = 10.0
 # Pieces that a mutation may insert: where grammars and checkers have their corners.
 PIECES = [
-    b"fn ", b"stream ", b"state ", b"{", b"}", b"(", b")", b"[", b"]", b"; ", b", ", b"->", b"=>", b"..", b"..=",
-    b"::<", b">>", b"as ", b"let mut ", b"while ", b", max 3 ", b"match ", b"if ", b"else ", b"0", b"-1", b"1i1",
-    b"0xffff_ffff_ffff_ffff", b"1e999", b"fix<64, 64>", b"u65", b"i0", b"[i8; 0]", b"&mut ", b"|x| ", b"\"", b"/*",
-    b"//", b"\xff", b"\xf0\x9f\x98\x80", b"\x00", b"\r", b"::", b"#", b"'", b"sum(", b"reduce(", b"shift_in(",
+    b"fn ", b"stream ", b"state ", b"{", b"}", b"(", b")", b"[", b"]", b"; ", b", ", b"->", b"=>", b"..",
+    b"..=", b"::<", b">>", b"as ", b"let mut ", b"while ", b", max 3 ", b"match ", b"if ", b"else ", b"0",
+    b"-1", b"1i1", b"0xffff_ffff_ffff_ffff", b"1e999", b"fix<64, 64>", b"u65", b"i0", b"[i8; 0]", b"&mut ",
+    b"|x| ", b"\"", b"/*", b"//", b"\xff", b"\xf0\x9f\x98\x80", b"\x00", b"\r", b"::", b"#", b"'",
+    b"sum(", b"reduce(", b"shift_in(",
 ]
 
 
@@ -72,10 +73,11 @@ def run(cases: int, seed: int, keep: Path) -> dict[str, Tally]:
     sources = [path.read_bytes() for path in programs()]
     graphs = [compile_source(SourceFile("p.kera", data), lambda _: None).graph for data in sources]
     kegs = [write_keg(graph, debug=False) for graph in graphs if graph is not None]
+    half, third = cases // 2, cases * 3 // 10
     plan: dict[str, tuple[int, Callable[[], bytes], Callable[[bytes], bool]]] = {
-        "random bytes": (cases // 2, lambda: rng.randbytes(rng.randrange(200)), _parse),
-        "mutated programs": (cases * 3 // 10, lambda: mutate(rng, rng.choice(sources), sources), _compile),
-        "mutated .keg files": (cases - cases // 2 - cases * 3 // 10, lambda: damage(rng, rng.choice(kegs)), _read),
+        "random bytes": (half, lambda: rng.randbytes(rng.randrange(200)), _parse),
+        "mutated programs": (third, lambda: mutate(rng, rng.choice(sources), sources), _compile),
+        "mutated .keg files": (cases - half - third, lambda: damage(rng, rng.choice(kegs)), _read),
     }
     tallies: dict[str, Tally] = {}
     for name, (count, make, check) in plan.items():
