@@ -141,7 +141,7 @@ def _plan(
             interface=options.interface, scale=scale, sources=files,
         )  # fmt: skip
         if plan is not None:
-            # A plan that exceeds the device is still worth its Verilog; only a bitstream is out of the question.
+            # A plan that exceeds the device is still worth its Verilog; only a bitstream is not to be had.
             tight = [replace(item, severity=Severity.WARNING) for item in faults]
             return netlist, plan, clock_mhz, [*notes, *tight]
         slower = clock_mhz * _SLOWDOWN
