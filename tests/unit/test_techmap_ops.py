@@ -101,3 +101,18 @@ def test_narrow_divisors(narrow: int, signed: bool) -> None:
     x, d = store.param(0, kind), store.op("convert.cast", store.param(1, small), type=kind)
     ops = [store.op("integer.div", x, d), store.op("integer.rem", x, d), store.op("integer.div", d, x)]
     check(store, [kind, small], [*ops, store.op("integer.rem", d, x)], count=60)
+
+
+@pytest.mark.parametrize("bits", [2, 3, 4, 5, 9])
+@pytest.mark.parametrize("weight", [1, 3])
+def test_sums_of_single_bits(bits: int, weight: int) -> None:
+    """Every term fits an adder's carry input, yet two of them must be its operands."""
+    store = Store()
+    wide = IntType(8, False)
+    total: Ref | None = None
+    for index in range(bits):
+        term = store.op("convert.cast", store.param(index, BOOL), type=wide)
+        term = store.op("integer.mul", term, store.constant(wide, weight)) if index % 2 else term
+        total = term if total is None else store.op("integer.add", total, term)
+    assert total is not None
+    check(store, [BOOL] * bits, [total], count=40)

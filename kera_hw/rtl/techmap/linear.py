@@ -316,8 +316,10 @@ def _sum(net: Net, parts: list[tuple[Word, int, int]], target: Target) -> Word:
     if not terms:
         return words.constant(0)
     carries = [term for term in terms if _carry_bit(term) is not None] if len(terms) > 2 else []
-    terms = [term for term in terms if term not in carries] if len(carries) < len(terms) else terms
-    while len(terms) > 1 or (carries and terms[0] not in carries):
+    if len(carries) == len(terms):
+        carries = carries[2:]  # an adder needs two operands before a bit can enter as its carry
+    terms = [term for term in terms if not any(term is carry for carry in carries)]
+    while len(terms) > 1 or carries:
         if len(terms) == 1:
             terms.append(carries.pop())
         a, b = _cheapest_pair(terms, target.width)
