@@ -122,7 +122,8 @@ def _print_headline(output: Output, data: dict[str, Any]) -> None:
     latency, interval = data["latency_cycles"], data["initiation_interval"]
     output.text(
         f"{data['function']} on {data['target']} at {data['clock_mhz']:g} MHz: latency {latency} "
-        f"cycle{'s' if latency != 1 else ''}, an item every {'cycle' if interval == 1 else f'{interval} cycles'}"
+        f"{'cycle' if latency == 1 else 'cycles'}, an item every "
+        f"{'cycle' if interval == 1 else f'{interval} cycles'}"
     )
     if data["recurrence"]:
         output.text(data["recurrence"])

@@ -25,6 +25,9 @@ OK, AT_FAULT, BAD_CALL, TOOL_MISSING, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 70, 13
 _CALL_CODES = frozenset({"K0605", *(f"K090{k}" for k in range(1, 7)), *(f"K091{k}" for k in range(1, 6))})
 _TOOL_CODES = frozenset({"K0950"})
 
+# A file that is no program at all gives thousands; nobody reads them, and terminals suffer.
+_MOST_SHOWN = 50
+
 Step = Callable[[str], None]
 
 
@@ -74,8 +77,11 @@ class Output:
             return
         sys.stdout.flush()
         colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        for item in items:
+        listed = list(items)
+        for item in listed[:_MOST_SHOWN]:
             print(render_diagnostic(item, colour), end="\n\n", file=sys.stderr)
+        if len(listed) > _MOST_SHOWN:
+            print(f"... and {len(listed) - _MOST_SHOWN} more; --json has them all.", file=sys.stderr)
 
     def finish(
         self, data: Mapping[str, Any], items: Iterable[Diagnostic] = (), status: int | None = None

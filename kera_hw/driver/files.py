@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable
@@ -44,9 +45,20 @@ def module_loader(root: Path) -> Callable[[str], SourceFile | None]:
 
 
 def write_atomically(path: Path, data: bytes | str) -> None:
-    """Temporary file beside the target, then rename: readers see the old bytes or the new ones."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    payload = data.encode() if isinstance(data, str) else data
+    """Temporary file beside the target, then rename: readers see the old bytes or the new ones.
+
+    Raises OSError that names ``path``.
+    """
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_and_rename(path, data.encode() if isinstance(data, str) else data)
+    except OSError as fault:
+        raise OSError(fault.errno, fault.strerror, str(path)) from None
+
+
+def _write_and_rename(path: Path, payload: bytes) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as stream:

@@ -81,8 +81,8 @@ def _facts(plan: Mapping[str, Any]) -> str:
     keys = [key for key in ("lut", "ff", "dsp", "bram") if key in estimate]
     cost = ", ".join(f"{estimate[key]} {key.upper()}" for key in keys)
     return (
-        f"\n    latency {plan['latency_cycles']}, interval {plan['initiation_interval']} cycles, as predicted "
-        f"for every item\n    estimated {cost}"
+        f"\n    latency {plan['latency_cycles']}, interval {plan['initiation_interval']} cycles, as predicted"
+        f"\n    estimated {cost}"
     )
 
 

@@ -51,7 +51,8 @@ class _Paint(Protocol):
 def _excerpt(file: SourceFile, span: Span, mark: str, message: str, code: str, paint: _Paint) -> list[str]:
     line, column = file.line_column(span.start)
     end_line, end_column = file.line_column(span.end)
-    text = file.line_text(line).replace("\t", " ")
+    # One column a character, and nothing that a terminal would obey.
+    text = "".join(c if c.isprintable() else " " if c == "\t" else "\ufffd" for c in file.line_text(line))
     width = (end_column if end_line == line else len(text) + 1) - column
     gutter = " " * len(str(line))
     marks = paint(mark * max(1, min(width, max(1, len(text) + 1 - column))), code)
