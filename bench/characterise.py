@@ -74,7 +74,7 @@ def sample(name: str, device: str) -> dict[str, Any] | None:
 def sample_all(device: str) -> None:
     part = find_device(device)
     assert part is not None
-    names = [*MIXED, *(n for n in SINGLE if not n.startswith("mux")), *(DSP if part.dsp else ())]
+    names = [*MIXED, *SINGLE, *(DSP if part.dsp else ())]
     records = load(device)
     missing = [name for name in names if name not in records]
     DATA.mkdir(exist_ok=True)

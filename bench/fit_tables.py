@@ -21,9 +21,9 @@ from scipy.optimize import least_squares
 from bench.sample_nets import sample_netlist
 from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import TABLES, Device, Timing, find_device
-from kera_hw.schedule.netlist import Add, Netlist
+from kera_hw.schedule.netlist import Netlist
 from kera_hw.schedule.problem import build_problem
-from kera_hw.schedule.resource_model import cell_luts, netlist_luts, read_masks
+from kera_hw.schedule.resource_model import netlist_luts
 from kera_hw.schedule.timing import fmax_mhz, stage_arrivals
 
 FOLDER = Path(__file__).parent.parent / "kera_hw" / "schedule" / "devices"
@@ -94,15 +94,21 @@ def _predict(device: Device, netlist: Netlist, record: Mapping[str, Any]) -> flo
 
 
 def fit_lut_factor(device: Device, nets: Mapping[str, Netlist], records: Records) -> float:
-    """The share that synthesis leaves of LUTs outside carry chains: the median over samples."""
+    """What synthesis makes of the LUTs that cells ask for which it maps itself: the median over samples."""
     shares: list[float] = []
+    plain = replace(device, area=replace(device.area, lut_factor=1.0))
+    none = replace(device, area=replace(device.area, lut_factor=0.0))
     for name, netlist in nets.items():
-        masked = list(zip(netlist.cells, read_masks(netlist)))
-        asked = sum(cell_luts(cell, device, read) for cell, read in masked if not isinstance(cell, Add))
-        carries = sum(cell_luts(cell, device, read) for cell, read in masked if isinstance(cell, Add))
-        if name.startswith("mixture") and asked:
-            shares.append((records[name]["lut"] - carries) / asked)
+        kept = netlist_luts(netlist, none)
+        asked = netlist_luts(netlist, plain) - kept
+        if asked >= 30:
+            shares.append((records[name]["lut"] - kept) / asked)
     return round(_median(shares, 1.0), 3)
+
+
+def _weight(name: str) -> float:
+    """Pipelines count for more: a lone operation's wires lead from the wrapper's far registers."""
+    return 3.0 if "@" in name else 1.0
 
 
 def fit_timing(device: Device, nets: Mapping[str, Netlist], records: Records) -> Device:
@@ -112,7 +118,8 @@ def fit_timing(device: Device, nets: Mapping[str, Netlist], records: Records) ->
         names |= FITTED_DSP
     lower, upper = (np.array([bounds[k] for bounds in names.values()]) for k in (0, 1))
     start = np.array([getattr(device.timing, name) for name in names])
-    start = np.clip(start, lower + 1e-3 * (upper - lower), upper - 1e-3 * (upper - lower))
+    # Not at a bound: the steps that slopes are taken from are relative.
+    start = np.clip(start, lower + 0.2 * (upper - lower), upper - 0.2 * (upper - lower))
 
     def with_values(values: np.ndarray) -> Device:
         table = {name: float(value) for name, value in zip(names, values * (upper - lower) + lower)}
@@ -121,13 +128,13 @@ def fit_timing(device: Device, nets: Mapping[str, Netlist], records: Records) ->
     def errors(values: np.ndarray) -> np.ndarray:
         trial = with_values(values)
         return np.array([
-            log(_predict(trial, netlist, records[name]) * records[name]["fmax_mhz"] / 1e6)
+            _weight(name) * log(_predict(trial, netlist, records[name]) * records[name]["fmax_mhz"] / 1e6)
             for name, netlist in nets.items()
         ])
 
     unit = (start - lower) / (upper - lower)
     found = least_squares(
-        errors, unit, bounds=(0, 1), loss="soft_l1", f_scale=0.05, diff_step=1e-2, xtol=1e-4,
+        errors, unit, bounds=(0, 1), loss="soft_l1", f_scale=0.05, diff_step=0.1, xtol=1e-4,
     )
     return with_values(found.x)
 

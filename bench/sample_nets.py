@@ -145,9 +145,30 @@ def mixture(make: Maker, size: int, share_of_adders: int) -> list[Bits]:
     return [cell_bits(k, cell.width) for k, cell in enumerate(make.cells) if k not in read]
 
 
+def trees(make: Maker, width: int, copies: int, leaves: int) -> list[Bits]:
+    """Balanced adder trees over shared, rotated inputs: many paths, all equally critical."""
+    inputs = [make.input(width) for _ in range(leaves)]
+    outputs: list[Bits] = []
+    for _ in range(copies):
+        rows = [slice_bits(concat([x, x]), make.rng.randrange(width), width) for x in inputs]
+        while len(rows) > 1:
+            rows = [make.sum(a, b) for a, b in zip(rows[::2], rows[1::2])]
+        outputs += rows
+    return outputs
+
+
+def xors(make: Maker, width: int, levels: int) -> list[Bits]:
+    """Levels of four-input functions, each bit wired at random over the whole width, as in checksums."""
+    word = make.input(width)
+    bits = [slice_bits(word, k, 1) for k in range(width)]
+    for _ in range(levels):
+        bits = [make.lut(*make.rng.sample(bits, 4)) for _ in range(width)]
+    return [concat(bits)]
+
+
 KINDS: dict[str, Callable[..., list[Bits]]] = {
     "adders": adders, "chain": adder_chain, "luts": lut_levels, "fanout": fanned_out,
-    "muxes": muxes, "roms": roms, "products": products, "mixture": mixture,
+    "muxes": muxes, "roms": roms, "products": products, "mixture": mixture, "trees": trees, "xors": xors,
 }
 
 
@@ -169,4 +190,6 @@ DSP = ("products-16-2-0", "products-16-3-3@250", "products-18-0-0")
 MIXED = (
     "mixture-25-40@250", "mixture-25-20@200", "mixture-40-60@200", "mixture-40-20@150", "mixture-80-40@250",
     "mixture-40-40@100", "mixture-80-60@150",
+    "trees-12-8-8@300", "trees-16-16-8@250", "trees-16-4-8@150", "xors-64-4@350", "xors-64-6@220",
+    "xors-128-3@300",
 )
