@@ -52,6 +52,7 @@ def inspect(
     from kera_hw.driver.build import full_plan, source_files
     from kera_hw.driver.files import write_atomically
     from kera_hw.driver.picture import graph_json, graph_svg
+    from kera_hw.driver.report.theme import standalone
     from kera_hw.driver.session import optimise, single_export_graph
     from kera_hw.graph import print_graph, write_keg
 
@@ -80,7 +81,7 @@ def inspect(
     if keg is not None:
         write_atomically(keg, write_keg(shown))
     if svg is not None:
-        write_atomically(svg, graph_svg(shown))
+        write_atomically(svg, standalone(graph_svg(shown)))
     output.finish({**data, "svg": svg, "keg": keg})
 
 

@@ -58,6 +58,7 @@ def plan(
     from kera_hw.driver.hardware import PLANNING_STEPS, design_hardware
     from kera_hw.driver.report.chart import chart_rows, chart_svg
     from kera_hw.driver.report.text import pipeline_text
+    from kera_hw.driver.report.theme import standalone
 
     output = Output(json)
     options = hardware_options(target, clock, latency, interface, interval, dsp)
@@ -69,7 +70,7 @@ def plan(
     data = full_plan(design)
     rows = chart_rows(design.netlist, design.plan, sources)
     if svg is not None:
-        write_atomically(svg, chart_svg(rows, design.plan.latency_cycles, standalone=True))
+        write_atomically(svg, standalone(chart_svg(rows, design.plan.latency_cycles)))
     _print_headline(output, data)
     output.text("\n" + pipeline_text(rows, design.plan.latency_cycles))
     output.finish(data, design.diagnostics)

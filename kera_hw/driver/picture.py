@@ -15,22 +15,22 @@ _BOX_WIDTH, _BOX_HEIGHT, _GAP_X, _GAP_Y, _MARGIN = 150, 34, 14, 30, 20
 _MAX_NODES = 400
 _SWEEPS = 4
 
-_FILL = {
-    "core": "#e8eaed",
-    "integer": "#d2e3fc",
-    "fixed": "#d2e3fc",
-    "floating": "#d2e3fc",
-    "bits": "#ceead6",
-    "compare": "#fde293",
-    "convert": "#f1f3f4",
-    "tensor": "#fad2cf",
-    "reduce": "#e9d2fd",
-    "control": "#fdcfe8",
+# Families of operations, in the colours of the report's theme.
+_FAMILY_COLOUR = {
+    "core": "input",
+    "integer": "add",
+    "fixed": "add",
+    "floating": "add",
+    "bits": "logic",
+    "compare": "mul",
+    "convert": "wire",
+    "tensor": "table",
+    "reduce": "table",
+    "control": "mux",
+    "memory": "state",
+    "effect": "state",
+    "neural": "logic",
 }
-_STYLE = (
-    "text{font:11px ui-monospace,monospace;fill:#202124}.t{font-size:9px;fill:#5f6368}"
-    ".h{font:bold 13px ui-sans-serif,sans-serif}path{fill:none;stroke:#9aa0a6}rect{stroke:#5f6368;stroke-width:.6}"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,10 @@ class _Drawing:
 
 
 def graph_svg(graph: Graph) -> str:
-    """A self-contained SVG of all regions: exports first, then the regions they hold, under each other."""
+    """An SVG of all regions: exports first, then the regions they hold, under each other.
+
+    Its colours come from the report's style, which ``report.theme.standalone`` puts into a file of its own.
+    """
     titles = {export.region.hash: f"{export.kind} {export.name}" for export in graph.exports}
     regions = sorted(collect_regions(graph), key=lambda region: region.hash not in titles)
     parts: list[str] = []
@@ -52,8 +55,8 @@ def graph_svg(graph: Graph) -> str:
         parts.append(f'<g transform="translate(0,{top})">{drawing.body}</g>')
         width, top = max(width, drawing.width), top + drawing.height
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top}" width="{width}" height="{top}">'
-        f"<title>{escape(graph.fingerprint)}</title><style>{_STYLE}</style>{''.join(parts)}</svg>\n"
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top}" width="{width}" height="{top}" '
+        f'role="img" aria-label="graph"><title>{escape(graph.fingerprint)}</title>{"".join(parts)}</svg>\n'
     )
 
 
@@ -75,7 +78,7 @@ def _draw_region(region: Region, title: str, graph: Graph) -> _Drawing:
     boxes = [_box(node, place[node], node in results, graph) for node in shown]
     hidden = sum(node.opcode != "core.constant" for node in nodes) - len(shown)
     caption = f"{title}{f' (and {hidden} more nodes)' if hidden else ''}"
-    head = f'<text class="h" x="{_MARGIN}" y="12">{escape(caption)}</text>'
+    head = f'<text class="head" x="{_MARGIN}" y="12">{escape(caption)}</text>'
     width = 2 * _MARGIN + widest * (_BOX_WIDTH + _GAP_X)
     return _Drawing(head + "".join(edges) + "".join(boxes), width, 40 + len(layers) * (_BOX_HEIGHT + _GAP_Y))
 
@@ -110,7 +113,7 @@ def _edge(start: tuple[int, int], end: tuple[int, int]) -> str:
     x0, y0 = start[0] + _BOX_WIDTH // 2, start[1] + _BOX_HEIGHT
     x1, y1 = end[0] + _BOX_WIDTH // 2, end[1]
     bend = (y1 - y0) // 2
-    return f'<path d="M{x0} {y0}C{x0} {y0 + bend} {x1} {y1 - bend} {x1} {y1}"/>'
+    return f'<path class="wire" d="M{x0} {y0}C{x0} {y0 + bend} {x1} {y1 - bend} {x1} {y1}"/>'
 
 
 def _box(node: Node, place: tuple[int, int], result: bool, graph: Graph) -> str:
@@ -121,11 +124,14 @@ def _box(node: Node, place: tuple[int, int], result: bool, graph: Graph) -> str:
     held = [short_hash(region.hash) for region in regions_of(node)]
     detail = ", ".join(map(str, node.types)) + (f" @{held[0]}" if held else "")
     hint = f"{node.opcode} {short_hash(node.hash)}" + (f", line {origin.line}" if origin else "")
-    border = ' style="stroke-width:2"' if result else ""
+    colour = _FAMILY_COLOUR.get(family, "wire")
     return (
-        f'<g><title>{escape(hint)}</title><rect x="{x}" y="{y}" width="{_BOX_WIDTH}" height="{_BOX_HEIGHT}" rx="4" '
-        f'fill="{_FILL.get(family, "#fff")}"{border}/><text x="{x + 6}" y="{y + 14}">{escape(label)}</text>'
-        f'<text class="t" x="{x + 6}" y="{y + 27}">{escape(detail[:28])}</text></g>'
+        f'<g><title>{escape(hint)}</title><rect x="{x}" y="{y}" width="{_BOX_WIDTH}" height="{_BOX_HEIGHT}" '
+        f'rx="5" style="fill:var(--card)" class="box{" result" if result else ""}"/>'
+        f'<rect x="{x}" y="{y + 3}" width="4" height="{_BOX_HEIGHT - 6}" rx="2" '
+        f'style="fill:var(--{colour})"/>'
+        f'<text x="{x + 11}" y="{y + 14}">{escape(label)}</text>'
+        f'<text class="faint small" x="{x + 11}" y="{y + 27}">{escape(detail[:28])}</text></g>'
     )
 
 

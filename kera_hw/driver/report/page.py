@@ -2,99 +2,80 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from jinja2 import Environment, PackageLoader
 
 from kera_hw.driver.hardware import HardwareDesign
 from kera_hw.driver.picture import graph_svg
-from kera_hw.driver.report.chart import MAX_ROWS, chart_rows, chart_svg, legend
+from kera_hw.driver.report import costs, theme
+from kera_hw.driver.report.chart import MAX_ROWS, chart_rows, chart_svg
+from kera_hw.driver.report.gantt import MAX_BARS, gantt_bars, gantt_svg
+from kera_hw.driver.report.paths import planned_path, routed_path, waterfall_svg
 from kera_hw.driver.report.wave import wave_svg
 from kera_hw.driver.session import single_export_graph
-from kera_hw.schedule.netlist import Cell
 from kera_hw.support import SourceFile
 
 _FIGURES = (("lut", "LUT"), ("ff", "FF"), ("dsp", "DSP"), ("bram", "BRAM"), ("fmax_mhz", "Fmax, MHz"))
 
 
-@dataclass(frozen=True, slots=True)
-class _PathRow:
-    """One step of the longest planned path."""
-
-    place: str
-    what: str
-    delay_ps: int
-    arrival_ps: int
-
-
-def render_report(design: HardwareDesign, plan: dict[str, Any], files: dict[str, SourceFile]) -> str:
+def render_report(
+    design: HardwareDesign,
+    plan: dict[str, Any],
+    files: dict[str, SourceFile],
+    receipt: Mapping[str, Any] | None = None,
+) -> str:
     """The HTML text: no scripts, no outside references, safe for any names in the source."""
-    environment = Environment(loader=PackageLoader("kera_hw.driver.report"), autoescape=True)
-    rows = chart_rows(design.netlist, design.plan, files)
+    environment = Environment(
+        loader=PackageLoader("kera_hw.driver.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    netlist, schedule = design.netlist, design.plan
+    rows, bars = chart_rows(netlist, schedule, files), gantt_bars(netlist, schedule)
+    used = {kind for row in rows for kinds in row.stages.values() for kind in kinds}
+    routed = plan.get("achieved")
+    planned = planned_path(netlist, schedule, files)
+    critical = routed_path(routed["critical_path"], files) if routed else []
+    period_ns = 1000 / design.clock_mhz
     return environment.get_template("report.html.j2").render(
+        style=theme.variables() + theme.svg_style(),
         design=design,
         plan=plan,
-        figures=_figures(plan),
-        chart=chart_svg(rows, design.plan.latency_cycles),
+        routed=routed,
+        met=routed is not None and (routed["fmax_mhz"] or 0) >= design.clock_mhz,
+        figures=_figures(design, plan),
+        gantt=gantt_svg(netlist, schedule, bars) if len(bars) <= MAX_BARS else None,
+        chart=chart_svg(rows, schedule.latency_cycles),
         hidden_rows=max(0, len(rows) - MAX_ROWS),
-        legend=legend(),
-        path=_longest_path(design, files),
-        routed=plan.get("achieved"),
+        legend=[kind for kind in theme.KINDS.values() if kind in used],
+        planned=planned,
+        planned_svg=waterfall_svg(planned, period_ns),
+        critical=critical,
+        critical_svg=waterfall_svg(critical, period_ns),
+        period_ns=period_ns,
+        listings=costs.listings(netlist, schedule, files),
         wave=wave_svg(design),
         graph=graph_svg(single_export_graph(design.graph, design.export)),
+        receipt=receipt,
     )
 
 
-def _figures(plan: dict[str, Any]) -> list[dict[str, Any]]:
+def _figures(design: HardwareDesign, plan: dict[str, Any]) -> list[dict[str, Any]]:
     estimate, achieved = plan["estimate"], plan.get("achieved")
     rows: list[dict[str, Any]] = []
     for key, label in _FIGURES:
-        reached = achieved[key] if achieved else None
-        top = max(estimate[key] or 0, reached or 0) or 1
+        guess, reached = estimate[key], achieved[key] if achieved else None
+        top = max(guess or 0, reached or 0) or 1
+        capacity = getattr(design.device, key, None)
         rows.append(
             {
                 "label": label,
-                "estimate": estimate[key],
+                "estimate": guess,
                 "achieved": reached,
-                "estimate_percent": round(100 * (estimate[key] or 0) / top),
+                "estimate_percent": round(100 * (guess or 0) / top),
                 "achieved_percent": round(100 * (reached or 0) / top),
-                "error": _error(estimate[key], reached),
+                "error": f"{100 * (guess - reached) / reached:+.0f} %" if reached else "",
+                "device": f"{100 * (reached or guess) / capacity:.1f} %" if capacity else "",
             }
         )
     return rows
-
-
-def _error(estimate: float, reached: float | None) -> str:
-    return f"{100 * (estimate - reached) / reached:+.0f} %" if reached else ""
-
-
-def _longest_path(design: HardwareDesign, files: dict[str, SourceFile]) -> list[_PathRow]:
-    paths = [path for path in design.plan.critical_paths if path]
-    if not paths:
-        return []
-    longest = max(paths, key=lambda path: path[-1].arrival_ps)
-    return [
-        _PathRow(
-            _place(design.netlist.cells[s.cell], files),
-            _what(design.netlist.cells[s.cell]),
-            s.delay_ps,
-            s.arrival_ps,
-        )
-        for s in longest
-    ]
-
-
-def _place(cell: Cell, files: dict[str, SourceFile]) -> str:
-    if cell.origin is None:
-        return ""
-    file = files.get(cell.origin.path)
-    return (
-        f"{cell.origin.line}: {file.line_text(cell.origin.line).strip()}"
-        if file
-        else f"line {cell.origin.line}"
-    )
-
-
-def _what(cell: Cell) -> str:
-    return f"{type(cell).__name__.lower()}, {cell.width} bits{f' ({cell.name})' if cell.name else ''}"

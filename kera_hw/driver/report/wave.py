@@ -10,17 +10,24 @@ from kera_hw.driver.hardware import HardwareDesign
 from kera_hw.driver.rtl_target import pack_inputs
 from kera_hw.driver.sampling import random_value
 from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
+from kera_hw.rtl.sim.words import Words
 from kera_hw.rtl.toolchain.process import ToolError
 
-_ITEMS = 4
-_STEP, _ROW, _LEFT = 44, 30, 150
-_MAX_CYCLES = 64
+_ITEMS = 6
+_STEP, _ROW, _LEFT = 54, 30, 110
+_MAX_CYCLES = 40
+# Compiling a simulation of more Verilog than this takes longer than the excerpt is worth.
+_MAX_VERILOG_BYTES = 400_000
 
 
 def wave_svg(design: HardwareDesign) -> str | None:
-    """Clock, inputs and outputs of the first items; None without a simulator or for very long pipelines."""
+    """Clock, handshake and buses of the first items.
+
+    None without a simulator, for designs that take long to compile, and for pipelines too long to draw.
+    """
     cycles = design.plan.latency_cycles + (_ITEMS + 1) * design.plan.initiation_interval
-    if cycles > _MAX_CYCLES or not design.export.params:
+    too_large = cycles > _MAX_CYCLES or len(design.emitted.verilog) > _MAX_VERILOG_BYTES
+    if too_large or not design.export.params:
         return None
     rng = np.random.default_rng(2)
     inputs = {name: random_value(kind, _ITEMS, rng) for name, kind in design.export.params}
@@ -32,32 +39,41 @@ def wave_svg(design: HardwareDesign) -> str | None:
     return None if run.fault is not None else _draw(design, words, run)
 
 
-def _draw(
-    design: HardwareDesign, words: list[np.ndarray[tuple[int, int], np.dtype[np.uint32]]], run: SimRun
-) -> str:
+def _draw(design: HardwareDesign, words: list[Words], run: SimRun) -> str:
     first = int(run.accept_cycles[0])
     span = int(run.emit_cycles[-1]) - first + 2
+    accepts = [int(cycle) - first for cycle in run.accept_cycles]
+    emits = [int(cycle) - first for cycle in run.emit_cycles]
+    handshake = design.plan.interface != "none"
     rows = [("clk", _clock(span))]
+    if handshake:
+        rows.append(("in_valid", _level(set(range(accepts[-1] + 1)), span)))
+        if design.plan.initiation_interval > 1:
+            rows.append(("in_ready", _level(set(accepts), span)))
     for port, data in zip(design.emitted.data_inputs, words, strict=True):
-        values = [(int(run.accept_cycles[i]) - first, _hex(data[i])) for i in range(_ITEMS)]
-        rows.append((port.name, _bus(values, span)))
+        rows.append((port.name, _bus(dict(zip(accepts, map(_hex, data), strict=True)), span, "input")))
+    if handshake:
+        rows.append(("out_valid", _level(set(emits), span)))
     for port, data in zip(design.emitted.data_outputs, run.outputs, strict=True):
-        values = [(int(run.emit_cycles[i]) - first, _hex(data[i])) for i in range(_ITEMS)]
-        rows.append((port.name, _bus(values, span)))
-    height, width = len(rows) * _ROW + 30, _LEFT + span * _STEP + 10
-    marks = "".join(f'<text x="{_LEFT + c * _STEP + 2}" y="{height - 8}">{c}</text>' for c in range(span))
+        rows.append((port.name, _bus(dict(zip(emits, map(_hex, data), strict=True)), span, "add")))
+    height, width = len(rows) * _ROW + 34, _LEFT + span * _STEP + 10
+    marks = "".join(
+        f'<text class="faint small" x="{_LEFT + c * _STEP + 2}" y="{height - 8}">{c}</text>'
+        f'<path class="grid" d="M{_LEFT + c * _STEP} 0V{height - 20}"/>'
+        for c in range(span)
+    )
     body = "".join(
-        f'<g transform="translate({_LEFT},{i * _ROW + 6})"><text x="-8" y="15" text-anchor="end">'
-        f"{escape(name[:20])}</text>{shape}</g>"
+        f'<g transform="translate({_LEFT},{i * _ROW + 6})"><text x="-10" y="16" text-anchor="end">'
+        f"{escape(name[:15])}</text>{shape}</g>"
         for i, (name, shape) in enumerate(rows)
     )
     return (
-        f'<svg class="wave" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" role="img" aria-label="waveform">{body}{marks}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" role="img" aria-label="waveform">{marks}{body}</svg>'
     )
 
 
-def _hex(words: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> str:
+def _hex(words: Words) -> str:
     value = int.from_bytes(np.ascontiguousarray(words).tobytes(), "little")
     text = f"{value:x}"
     return text if len(text) <= 6 else text[:5] + "…"
@@ -65,15 +81,27 @@ def _hex(words: np.ndarray[tuple[int], np.dtype[np.uint32]]) -> str:
 
 def _clock(span: int) -> str:
     path = "M0 20" + "".join(f"v-16h{_STEP // 2}v16h{_STEP // 2}" for _ in range(span))
-    return f'<path d="{path}"/>'
+    return f'<path class="wire" d="{path}"/>'
 
 
-def _bus(values: list[tuple[int, str]], span: int) -> str:
-    parts = [f'<path d="M0 12h{span * _STEP}"/>']
-    for cycle, text in values:
+def _level(high: set[int], span: int) -> str:
+    """One bit a cycle."""
+    path, level = "M0 20", False
+    for cycle in range(span):
+        if (cycle in high) != level:
+            level = not level
+            path += "v-16" if level else "v16"
+        path += f"h{_STEP}"
+    return f'<path style="fill:none;stroke:var(--good);stroke-width:1.6" d="{path}"/>'
+
+
+def _bus(values: dict[int, str], span: int, colour: str) -> str:
+    parts = [f'<path class="wire" d="M0 12h{span * _STEP}"/>']
+    for cycle, text in values.items():
         x = cycle * _STEP
         parts.append(
-            f'<path class="v" d="M{x} 12l4 -9h{_STEP - 8}l4 9l-4 9h-{_STEP - 8}z"/>'
-            f'<text x="{x + _STEP // 2}" y="16" text-anchor="middle">{escape(text)}</text>'
+            f'<path style="fill:var(--card);stroke:var(--{colour});stroke-width:1.4" '
+            f'd="M{x} 12l4 -10h{_STEP - 8}l4 10l-4 10h-{_STEP - 8}z"/>'
+            f'<text class="small" x="{x + _STEP // 2}" y="15.5" text-anchor="middle">{escape(text)}</text>'
         )
     return "".join(parts)
