@@ -25,6 +25,7 @@ from kera_hw.types import BoolType, FixType, IntType, StructType, TensorType, Tu
 
 HOME = Path(__file__).resolve().parents[1] / "programs" / "language"
 PROGRAMS = sorted(path.stem for path in HOME.glob("*.kera") if path.with_suffix(".py").is_file())
+CIRCUITS = ("circuits",)  # simulated too; a circuit takes seconds to build
 ITEMS = 60
 
 
@@ -113,25 +114,30 @@ def _export(program: kera_hw.Program, name: str) -> Export:
     return next(export for export in program.graph.exports if export.name == name)
 
 
-@pytest.mark.parametrize(("name", "function"), _cases())
-def test_function_equals_its_oracle(name: str, function: str) -> None:
+def _compare(name: str, function: str, target: str) -> None:
     program = _program(name)
     export = _export(program, function)
     rng = np.random.default_rng(len(function))
     count = ITEMS if export.params else 1
     inputs = {key: _draw(kind, rng, (count,)) for key, kind in export.params}
-    callee = program.function(function)
-    if not inputs:
-        one = callee()
-        found = _batched(one)
-    else:
-        found = callee.batch(**inputs)
+    callee = program.function(function, target=target)
+    found = callee.batch(**inputs) if inputs else _batched(callee())
     _dtypes(export.result, found, function)
     oracle = _oracles(name)[function]
     items = [tuple(_item(value, i) for value in inputs.values()) for i in range(count)]
     wanted = oracle(items) if export.kind == "stream" else [oracle(*item) for item in items]
     for i, want in enumerate(wanted):
         assert _item(found, i) == _plain(want), f"item {i}: {dict(zip(inputs, items[i]))}"
+
+
+@pytest.mark.parametrize(("name", "function"), _cases())
+def test_function_equals_its_oracle(name: str, function: str) -> None:
+    _compare(name, function, "interp")
+
+
+@pytest.mark.parametrize(("name", "function"), [case for case in _cases() if case[0] in CIRCUITS])
+def test_circuit_equals_its_oracle(name: str, function: str) -> None:
+    _compare(name, function, "rtl")
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
