@@ -52,6 +52,7 @@ class ParserCore(Rules):
         self.nesting = 0
         self.gave_up = False
         self.error_pos = -1
+        self.reported_line = range(0)
         self.expected_closers: list[SyntaxKind] = []
         self.tokens: list[Token] = []
         self.kinds: list[SyntaxKind] = []
@@ -208,14 +209,21 @@ class ParserCore(Rules):
         self, code: str, message: str, span: Span | None = None, labels: tuple[Label, ...] = (),
         fix: Fix | None = None,
     ) -> None:
-        """Report, unless this place has been reported already, by us or by the lexer."""
+        """Report, unless this place has been reported already, by us or by the lexer.
+
+        What follows a mistake on its line is nearly always its echo, so a line has one report.
+        """
         if self.gave_up or self.error_pos == self.pos:
             return
         self.error_pos = self.pos
-        if self.near_bad[self.pos]:
+        place = span or self.span_here()
+        if self.near_bad[self.pos] or place.start in self.reported_line:
             return
-        diagnostic = Diagnostic(code, message, self.file, span or self.span_here(), labels, fix=fix)
-        self.events.append(Error(diagnostic))
+        end = self.data.find(b"\n", place.start)
+        self.reported_line = range(
+            self.data.rfind(b"\n", 0, place.start) + 1, (len(self.data) if end < 0 else end) + 1
+        )
+        self.events.append(Error(Diagnostic(code, message, self.file, place, labels, fix=fix)))
 
     def unexpected(self, what: str) -> None:
         self.error("K0101", f"Expected {what}, found {self.found()}.")
@@ -318,7 +326,7 @@ class ParserCore(Rules):
         """Report excessive nesting and take the rest of the file as one ERROR."""
         if self.gave_up:
             return
-        self.error_pos = -1
+        self.error_pos, self.reported_line = -1, range(0)
         self.error("K0103", f"This is nested more than {MAX_NESTING} levels deep.")
         self.gave_up = True
         marker = self.open()
