@@ -131,8 +131,13 @@ def _box(node: Node, place: tuple[int, int], result: bool, graph: Graph) -> str:
         f'<rect x="{x}" y="{y + 3}" width="4" height="{_BOX_HEIGHT - 6}" rx="2" '
         f'style="fill:var(--{colour})"/>'
         f'<text x="{x + 11}" y="{y + 14}">{escape(label)}</text>'
-        f'<text class="faint small" x="{x + 11}" y="{y + 27}">{escape(detail[:28])}</text></g>'
+        f'<text class="faint small" x="{x + 11}" y="{y + 27}">{escape(_clip(detail))}</text></g>'
     )
+
+
+def _clip(text: str) -> str:
+    """What fits into a box."""
+    return text if len(text) <= 24 else text[:23] + "…"
 
 
 def graph_json(graph: Graph) -> dict[str, Any]:

@@ -30,6 +30,7 @@ _COLOURS = {
     "good": ("#1a7f37", "#4ac26b"),
     "bad": ("#cf222e", "#ff7b72"),
     "wire": ("#aab2bd", "#5a6472"),
+    "onbar": ("#ffffff", "#0d1117"),
 }
 
 
@@ -50,7 +51,7 @@ def svg_style() -> str:
     fills = "".join(f".k-{kind}{{fill:var(--{kind})}}" for kind in KINDS.values())
     return (
         "svg text{font:11px ui-monospace,SFMono-Regular,Menlo,monospace;fill:var(--ink)}"
-        "svg .faint{fill:var(--faint)}svg .on{fill:#fff;font-weight:600}svg .small{font-size:9.5px}"
+        "svg .faint{fill:var(--faint)}svg .on{fill:var(--onbar);font-weight:600}svg .small{font-size:9.5px}"
         "svg .head{font:600 12px ui-sans-serif,system-ui,sans-serif}"
         "svg .grid{stroke:var(--line)}svg .edge{stroke:var(--line);stroke-width:1.5}"
         "svg .wire{fill:none;stroke:var(--wire);stroke-width:1}svg .held{stroke-width:2;opacity:.45}"

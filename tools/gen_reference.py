@@ -1,0 +1,97 @@
+"""Writes docs/reference/errors.md, devices.md and cli.md from the tables and commands they describe.
+
+With ``--check`` nothing is written; the exit status is 1 if a page is stale.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+RANGES = {
+    "K00": "Lexical", "K01": "Syntax", "K02": "Names", "K03": "Types and shapes", "K04": "Ownership",
+    "K05": "Effects and capabilities", "K06": "Hardware", "K07": "Target limits", "K08": "Artefacts",
+    "K09": "Running",
+}
+MADE = "<!-- Made by tools/gen_reference.py: edit the tables there described, not this page. -->\n"
+
+
+def errors_page() -> str:
+    """Every diagnostic code."""
+    from kera_hw.support import CODES
+
+    lines = ["# Diagnostics", MADE,
+             "Each mistake has a code that never changes its meaning; `kera explain CODE` prints it.", ""]
+    for prefix, title in RANGES.items():
+        found = {code: info for code, info in sorted(CODES.items()) if code.startswith(prefix)}
+        if found:
+            lines += [f"## {title}", ""]
+            lines += [f"- **{code}**, {info.title}. {info.explanation}" for code, info in found.items()]
+            lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def devices_page() -> str:
+    """Every part with its capacities."""
+    from kera_hw.schedule.device import device_names, find_device
+
+    parts = [part for name in device_names() if (part := find_device(name)) is not None]
+    lines = ["# Devices", MADE, "What `--target fpga:NAME` accepts.", "",
+             "| name | family | package | speed | LUTs | flip-flops | DSP | block RAM |",
+             "|---|---|---|---|--:|--:|--:|--:|"]
+    lines += [
+        f"| {p.name} | {p.family} | {p.package} | {p.speed} | {p.lut} | {p.ff} | {p.dsp} | {p.bram} |"
+        for p in parts
+    ]
+    lines += ["", "The delays and areas behind the estimates are data, one table a family, in",
+              "[kera_hw/schedule/devices](../../kera_hw/schedule/devices)."]
+    return "\n".join(lines) + "\n"
+
+
+def cli_page() -> str:
+    """Every command with its options."""
+    import typer
+
+    from kera_hw.cli.main import app
+
+    command: Any = typer.main.get_command(app)
+    lines = ["# The kera command", MADE,
+             "Exit status: 0 fine; 1 the program or the comparison is at fault; 2 the call is at fault; 3 a",
+             "tool is missing; 70 a bug in kera. With `--json` one object goes to stdout and nothing else."]
+    for name, entry in command.commands.items():
+        about = " ".join(line.strip() for line in (entry.help or "").splitlines() if line.strip())
+        lines += ["", f"## kera {name}", "", about, "", "| | |", "|---|---|"]
+        for param in entry.params:
+            flags = " ".join(f"`{flag}`" for flag in param.opts) if param.param_type_name == "option" else ""
+            metavar = f" `{param.metavar}`" if param.metavar else ""
+            text = (getattr(param, "help", None) or "").replace("|", "\\|")
+            lines.append(f"| {flags}{metavar} | {text} |")
+    return "\n".join(lines) + "\n"
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "errors.md": errors_page, "devices.md": devices_page, "cli.md": cli_page,
+}
+
+
+def main() -> int:
+    """Writes or checks the pages."""
+    stale: list[str] = []
+    for name, make in PAGES.items():
+        path, text = ROOT / "docs" / "reference" / name, make()
+        if "--check" not in sys.argv:
+            path.write_text(text, encoding="utf-8")
+        elif not path.is_file() or path.read_text(encoding="utf-8") != text:
+            stale.append(str(path.relative_to(ROOT)))
+    if stale:
+        print(f"stale: {', '.join(stale)}; run {Path(__file__).relative_to(ROOT)}")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
