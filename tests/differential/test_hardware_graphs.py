@@ -30,7 +30,7 @@ from tests.differential.hardware_support import (
 DEVICES = ("ecp5-85k", "ice40-hx8k")
 CLOCKS_MHZ = (20, 50, 100, 150, 250, 350)
 # What a compiler may answer about a random graph: too slow a device, too large a design, floating point.
-ANSWERS = {"K0601", "K0604", "K0610", "K0611", "K0701"}
+ANSWERS = {"large", "K0601", "K0604", "K0610", "K0611", "K0701"}
 
 
 @pytest.mark.parametrize("block", range(20))
@@ -44,14 +44,14 @@ def test_graphs_in_cells(block: int) -> None:
         rng = random.Random(seed)
         device, clock, interface = rng.choice(DEVICES), rng.choice(CLOCKS_MHZ), rng.choice(("stream", "none"))
         try:
-            _, netlist = check_graph(graph, seed, 24, device, clock)
+            _, netlist = check_graph(graph, seed, 24, device, clock, most_nodes=150)
             made += 1
             plan = plan_of(netlist, device, clock, interface)
             later = plan_of(netlist, device, clock, interface, plan.latency_cycles + 1 + rng.randrange(6))
             assert later.latency_cycles > plan.latency_cycles
         except Refused as answer:
             assert answer.code in ANSWERS, (seed, answer)
-    assert made >= 8
+    assert made >= 6
 
 
 @pytest.mark.parametrize("op", evaluable_ops())
@@ -63,7 +63,7 @@ def test_every_operation_in_cells(op: str) -> None:
         if floats(graph):
             continue
         try:
-            check_graph(graph, trial, 16, rng.choice(DEVICES), rng.choice(CLOCKS_MHZ))
+            check_graph(graph, trial, 16, rng.choice(DEVICES), rng.choice(CLOCKS_MHZ), most_nodes=100)
             done += 1
         except Refused as answer:
             assert answer.code in ANSWERS, answer
