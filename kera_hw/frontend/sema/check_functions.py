@@ -23,7 +23,9 @@ def sign(checker: Checker, symbol: ItemSymbol, sizes: tuple[int, ...]) -> hir.Fu
     ctx = checker.context(symbol)
     _declare_sizes(ctx, node, sizes)
     params = _parameters(ctx, node)
-    result = resolve_type(ctx, node.return_type) if node.return_type is not None else UNIT
+    result = ERROR if node.lacks_return_type else UNIT
+    if node.return_type is not None:
+        result = resolve_type(ctx, node.return_type)
     is_stream = isinstance(node, ast.StreamItem)
     name = symbol.qualified + (f"<{', '.join(map(str, sizes))}>" if sizes else "")
     if node.is_pub:

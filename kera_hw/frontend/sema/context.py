@@ -89,6 +89,7 @@ class Shared:
     calls: list[tuple[Instance, Span]] = field(default_factory=list["tuple[Instance, Span]"])
     owner: Instance | None = None
     errors: int = 0
+    unknown_names: set[str] = field(default_factory=set[str])  # reported once in a body
 
 
 class Context:

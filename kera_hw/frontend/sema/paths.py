@@ -36,9 +36,10 @@ def _qualified(ctx: Context, path: ast.Path) -> Symbol | None:
 
 def unknown_name(ctx: Context, name: str, span: Span) -> None:
     """K0201, with the name that was probably meant; silent for what a syntax error may have swallowed."""
-    if name in ctx.module.lost_names:
+    if name in ctx.module.lost_names or name in ctx.shared.unknown_names:
         ctx.shared.errors += 1
         return
+    ctx.shared.unknown_names.add(name)
     if name in BUILTINS:
         ctx.report("K0205", f"`{name}` is a built-in operation; call it: `{name}(..)`.", span)
         return

@@ -83,7 +83,10 @@ class Checker:
     ) -> None:
         if self.names_only and not code.startswith("K02"):
             return
-        if any(start <= span.start <= end for start, end in self._unsound.get(file.path, ())):
+        # What rests on an item with syntax mistakes may be their echo.
+        concerned = [span, *(label.span for label in labels if label.file is None)]
+        unsound = self._unsound.get(file.path, ())
+        if any(start <= place.start <= end for place in concerned for start, end in unsound):
             return
         # Instances of one generic function repeat its mistakes, with other types in the message.
         key = (code, file.path, span)

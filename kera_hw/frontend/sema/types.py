@@ -146,6 +146,7 @@ def _unknown_type(ctx: Context, name: str, span: Span) -> Type:
     if name in ctx.module.lost_names:
         ctx.shared.errors += 1
         return ERROR
+    ctx.module.lost_names.add(name)  # one missing declaration, one report
     match = _INTEGER.fullmatch(name)
     if match is not None:
         ctx.report("K0319", f"Integers have 1 to 64 bits, so there is no type `{name}`.", span)

@@ -41,6 +41,11 @@ class _Callable(Item):
         return self._after((K.ARROW,), Type)
 
     @property
+    def lacks_return_type(self) -> bool:
+        """Whether `->` stands there without a type, which the parser has reported."""
+        return self.return_type is None and self._token(K.ARROW) is not None
+
+    @property
     def effects(self) -> EffectList | None:
         """The effects after `!`; None means pure."""
         return self._child(EffectList)
