@@ -56,7 +56,7 @@ class Trait(Enum):
     COMMUTATIVE = "commutative"
     ASSOCIATIVE = "associative"
     IDEMPOTENT = "idempotent"  # f(x, x) = x
-    INVOLUTION = "involution"  # f(f(x)) = x
+    INVOLUTION = "involution"  # f(f(x)) = x when both have the same attributes
     STRUCTURAL = "structural"  # moves data, computes nothing: free in hardware
     CONTROL = "control"  # holds regions
     SOURCE = "source"  # param, constant

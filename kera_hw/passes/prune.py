@@ -1,4 +1,4 @@
-"""Dead code across region borders: captures no body reads, and branch results nobody uses."""
+"""Dead code across region borders: captures that no body reads."""
 from __future__ import annotations
 
 from collections.abc import Sequence

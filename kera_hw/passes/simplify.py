@@ -49,7 +49,9 @@ def _scalar_laws(node: Candidate) -> Ref | None:
         return None
     if len(node.inputs) == 1:
         inner = node.inputs[0]
-        if Trait.INVOLUTION in traits and inner.node.opcode == node.opcode:
+        # The same function twice: equal attributes too, or reversing along two axes would vanish.
+        same = inner.node.opcode == node.opcode and dict(inner.node.attrs) == node.attrs
+        if same and Trait.INVOLUTION in traits:
             return inner.node.inputs[0]
         return None
     if len(node.inputs) != 2:
