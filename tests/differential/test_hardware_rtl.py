@@ -80,10 +80,12 @@ def design(
 @pytest.mark.parametrize(
     ("name", "device", "clock_mhz", "interface", "slack"),
     [
-        ("wire", ECP5, 120, "stream", 0), ("wide", ICE40, 30, "none", 1), ("answer", ICE40, 50, "stream", 0),
-        ("answer", ECP5, 50, "none", 0), ("nothing", ECP5, 100, "stream", 2), ("unit", ICE40, 50, "stream", 0),
-        ("empty", ECP5, 100, "stream", 0), ("same", ECP5, 350, "stream", 0), ("counter", ECP5, 200, "stream", 1),
-        ("silent", ECP5, 200, "stream", 0), ("lag", ICE40, 80, "stream", 2), ("begin", ECP5, 250, "none", 1),
+        ("wire", ECP5, 120, "stream", 0), ("wide", ICE40, 30, "none", 1),
+        ("answer", ICE40, 50, "stream", 0), ("answer", ECP5, 50, "none", 0),
+        ("nothing", ECP5, 100, "stream", 2), ("unit", ICE40, 50, "stream", 0),
+        ("empty", ECP5, 100, "stream", 0), ("same", ECP5, 350, "stream", 0),
+        ("counter", ECP5, 200, "stream", 1), ("silent", ECP5, 200, "stream", 0),
+        ("lag", ICE40, 80, "stream", 2), ("begin", ECP5, 250, "none", 1),
     ],
 )
 def test_odd_designs(name: str, device: str, clock_mhz: float, interface: str, slack: int) -> None:
