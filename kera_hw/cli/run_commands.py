@@ -53,8 +53,9 @@ def run(
     Examples: kera run gcd.kera --fn gcd -i a=12 -i b=18;
     kera run fir.kera --fn fir -i x=x.npy -o out.npz --batch
     """  # fmt: skip
+    from kera_hw.driver.api import run_inputs
     from kera_hw.driver.targets import make_executor
-    from kera_hw.driver.values import describe_value, read_inputs, run_inputs, save_npz
+    from kera_hw.driver.values import describe_value, read_inputs, save_npz
 
     output = Output(json)
     options = hardware_options(device, clock)

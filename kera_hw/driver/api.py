@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, cast
 
 from kera_hw.driver.options import Executor, TargetOptions
 from kera_hw.driver.session import Loaded, find_export, load_program
 from kera_hw.driver.targets import make_executor
 from kera_hw.graph import Export, Graph
+from kera_hw.interp import flatten_value, unflatten_value
+from kera_hw.interp.values import item_count
 from kera_hw.support import Diagnostic, KeraError
 
 
@@ -34,12 +34,17 @@ class Function:
 
     def __call__(self, **inputs: Any) -> Any:
         """One item; a stream's item is the first after reset. Raises KeraError for values that do not fit."""
-        result = self._executor.run({name: _lift(value) for name, value in inputs.items()}, 1)
-        return _drop_axis(result)
+        return _first_item(self._executor.run(_one_item(self._export, inputs), 1))
 
     def batch(self, **inputs: Any) -> Any:
         """Many items along the leading axis; for a stream they are one sequence from reset."""
         return self._executor.run(inputs, _batch_size(self._export, inputs))
+
+
+def run_inputs(export: Export, executor: Executor, values: Mapping[str, Any], batch: bool) -> Any:
+    """Runs one item, or a batch along the leading axis."""
+    function = Function(export, executor)
+    return function.batch(**values) if batch else function(**values)
 
 
 class Program:
@@ -83,38 +88,34 @@ def load(path: str | os.PathLike[str]) -> Program:
     return Program(loaded, loaded.graph)
 
 
-def _lift(value: Any) -> Any:
-    """Adds the batch axis to every array in a value."""
-    if isinstance(value, Mapping):
-        return {key: _lift(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, tuple):
-        return tuple(_lift(item) for item in value)  # pyright: ignore[reportUnknownVariableType]
-    return np.asarray(value)[np.newaxis]
+def _one_item(export: Export, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs with a leading axis of one item; names that are no parameters stay for the target to refuse."""
+    lifted = dict(inputs)
+    for name, kind in export.params:
+        if name in inputs:
+            lifted[name] = unflatten_value(kind, flatten_value(kind, inputs[name], None, name))
+    return lifted
 
 
-def _drop_axis(value: Any) -> Any:
+def _first_item(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _drop_axis(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {key: _first_item(item) for key, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, tuple):
-        return tuple(_drop_axis(item) for item in value)  # pyright: ignore[reportUnknownVariableType]
+        return tuple(_first_item(item) for item in cast("tuple[Any, ...]", value))
     return value[0]
 
 
 def _batch_size(export: Export, inputs: Mapping[str, Any]) -> int:
-    sizes = {len(leaf) if leaf.ndim else -1 for value in inputs.values() for leaf in _leaves(value)}
-    if not sizes:
-        if export.params:
-            return 1  # the executor names the missing parameters
+    """Items along the leading axis of every input. Raises KeraError (K0915) where that is not clear."""
+    if not export.params:
         message = f"`{export.name}` takes no parameters, so a batch of it has no size; call it instead."
-        raise KeraError([Diagnostic("K0904", message)])
-    if len(sizes) != 1 or -1 in sizes:
-        raise KeraError([Diagnostic("K0904", "The inputs of a batch do not all have the same leading axis.")])
-    return sizes.pop()
-
-
-def _leaves(value: Any) -> list[np.ndarray[Any, Any]]:
-    if isinstance(value, Mapping):
-        return [leaf for item in value.values() for leaf in _leaves(item)]  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, tuple):
-        return [leaf for item in value for leaf in _leaves(item)]  # pyright: ignore[reportUnknownVariableType]
-    return [np.asarray(value)]
+        raise KeraError([Diagnostic("K0915", message)])
+    counts = {name: item_count(kind, inputs[name]) for name, kind in export.params if name in inputs}
+    for name, count in counts.items():
+        if count is None:
+            raise KeraError([Diagnostic("K0915", f"`{name}` has no leading axis of items.")])
+        first, expected = next(iter(counts.items()))
+        if count != expected:
+            message = f"`{name}` holds {count} items, but `{first}` {expected}."
+            raise KeraError([Diagnostic("K0915", message)])
+    return next(iter(counts.values()), None) or 0

@@ -12,7 +12,6 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from kera_hw.driver.files import MAX_DATA_BYTES, read_bytes, write_atomically
-from kera_hw.driver.options import Executor
 from kera_hw.graph import Export
 from kera_hw.support import Diagnostic, KeraError
 from kera_hw.types import StructType, TensorType, TupleType, Type
@@ -141,11 +140,3 @@ def describe_value(value: Any) -> str:
 
 def _show(array: Array) -> str:
     return np.array2string(array, threshold=64, max_line_width=100, separator=", ")
-
-
-def run_inputs(export: Export, executor: Executor, values: Mapping[str, Any], batch: bool) -> Any:
-    """Runs one item, or a batch along the leading axis."""
-    from kera_hw.driver.api import Function
-
-    function = Function(export, executor)
-    return function.batch(**values) if batch else function(**values)
