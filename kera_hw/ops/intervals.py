@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kera_hw.types import BoolType, FixType, IntType, TensorType, Type, element_type
+from kera_hw.types import BoolType, FixType, IntType, TensorType, Type, element_type, shape_of
 
 
 class Interval(NamedTuple):
@@ -239,6 +239,11 @@ def _keep(args: Sequence[Interval], _: OpShape) -> Interval:
     return args[0]
 
 
+def _element(args: Sequence[Interval], shape: OpShape) -> MaybeInterval:
+    """An element of the first operand, or the zero that an empty tensor gives."""
+    return None if 0 in shape_of(shape.arg_types[0]) else args[0]
+
+
 def _hull(args: Sequence[Interval], _: OpShape) -> MaybeInterval:
     if not args:
         return None
@@ -279,13 +284,13 @@ RULES: dict[str, Rule] = {
     "convert.cast": _cast,
     "control.select": lambda args, _: args[1].hull(args[2]),
     "tensor.iota": _iota,
-    "tensor.index": _keep,
+    "tensor.index": _element,
     "tensor.slice": _keep,
     "tensor.reshape": _keep,
     "tensor.permute": _keep,
     "tensor.broadcast": _keep,
     "tensor.reverse": _keep,
-    "tensor.gather": _keep,
+    "tensor.gather": _element,
     "tensor.concat": _hull,
     "tensor.stack": _hull,
     "tensor.pad": _hull,

@@ -12,7 +12,7 @@ from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Trait
 from kera_hw.passes.constants import all_ones, splat_value
 from kera_hw.passes.rewrite import Candidate, Rewriter
-from kera_hw.types import FloatType, element_type, is_scalar
+from kera_hw.types import FloatType, element_type, is_scalar, shape_of
 
 # op(x, c) = x
 _RIGHT_IDENTITY: dict[str, str] = {
@@ -126,6 +126,8 @@ def _permute(node: Candidate) -> Ref | None:
 def _index(node: Candidate) -> Ref | None:
     """A constant index into a tensor literal is the element; any index into a splat is its value."""
     source, indices = node.inputs[0], node.inputs[1:]
+    if 0 in shape_of(source.type):
+        return None  # an empty tensor gives zero, whatever was spread over none of its elements
     if source.node.opcode == "tensor.broadcast" and is_scalar(source.node.inputs[0].type):
         return source.node.inputs[0]
     if source.node.opcode == "tensor.stack" and len(indices) == 1 and source.node.inputs:

@@ -40,6 +40,39 @@ def test_only_reverse_is_an_involution_with_attributes() -> None:
     assert found == ["tensor.reverse"]
 
 
+def _optimised(region: Region, kind: IntType) -> Region:
+    names = tuple((f"x{k}", given) for k, given in enumerate(region.params))
+    graph = Graph([Export("f", "fn", names, kind, region)])
+    return run_pipeline(graph, pipeline("standard")).graph.exports[0].region
+
+
+def test_an_element_of_an_empty_tensor_stays_zero() -> None:
+    """Neither the value spread over no elements nor the range of the tensor cut to nothing says anything."""
+    store, kind = Store(), IntType(8, False)
+    nothing = store.op("tensor.broadcast", store.param(0, kind), shape=(0,))
+    cut = store.op("tensor.slice", store.constant(TensorType(kind, (3,)), 7), store.param(0, kind), sizes=(0,))
+    for empty in (nothing, cut):
+        element = store.op("tensor.index", empty, store.param(0, kind))
+        small = store.op("compare.lt", element, store.constant(kind, 5))
+        for result in (element, small):
+            region = store.region([kind], [result])
+            items = [np.array([9, 200], np.uint8)]
+            after = _optimised(region, kind)
+            assert np.array_equal(run_region(after, items, 2)[0], run_region(region, items, 2)[0])
+
+
+@pytest.mark.parametrize(("count", "folded"), [(1000, True), (1_000_000_000, False)])
+def test_a_constant_loop_is_folded_only_while_it_is_cheap(count: int, folded: bool) -> None:
+    store, kind, index = Store(), IntType(32, False), IntType(32, False)
+    body = store.region([index, kind], [store.op("integer.mul", store.param(1, kind), store.param(0, index))])
+    loop = store.op(
+        "control.loop", store.constant(kind, 3), region=body, carried=1, count=count, index_type=index,
+        start=1, step=1,
+    )
+    after = _optimised(store.region([], [loop]), kind)
+    assert (after.results[0].node.opcode == "core.constant") == folded
+
+
 @pytest.mark.parametrize("name", list(PASSES))
 def test_a_pass_of_long_chains_needs_no_stack(name: str) -> None:
     """Twenty thousand dependent operations: passes walk in topological order, never down the chain."""

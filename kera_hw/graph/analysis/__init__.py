@@ -1,4 +1,5 @@
 """Facts about graphs that passes and planners ask for."""
 from kera_hw.graph.analysis.ranges import Interval, RegionRanges
+from kera_hw.graph.analysis.work import Work
 
-__all__ = ["Interval", "RegionRanges"]
+__all__ = ["Interval", "RegionRanges", "Work"]
