@@ -85,6 +85,9 @@ def _run(given: list[str], as_json: bool) -> int:
         return INTERRUPTED
     except KeraError as fault:
         return _fail(fault.diagnostics, as_json)
+    except MemoryError as fault:
+        notes = (f"{fault}.",) if str(fault) else ()
+        return _fail([Diagnostic("K0907", "There is not enough memory for this.", notes=notes)], as_json)
     except OSError as fault:
         if fault.filename is None:
             return _report_bug(fault, given, as_json)
@@ -115,7 +118,8 @@ def _report_bug(fault: Exception, given: list[str], as_json: bool) -> int:
     report: dict[str, Any] = describe(fault, given)
     path = save(report)
     if as_json:
-        print(json.dumps({"ok": False, "internal_error": report, "report": path, "diagnostics": []}))
+        short = {key: report[key] for key in ("error", "place", "versions")}
+        print(json.dumps({"ok": False, "internal_error": short, "report": path, "diagnostics": []}))
     else:
         print(
             f"kera: {report['error']}\n  at {report['place']}\n  {report['versions']}\n"

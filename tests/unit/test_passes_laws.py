@@ -50,7 +50,8 @@ def test_an_element_of_an_empty_tensor_stays_zero() -> None:
     """Neither the value spread over no elements nor the range of the tensor cut to nothing says anything."""
     store, kind = Store(), IntType(8, False)
     nothing = store.op("tensor.broadcast", store.param(0, kind), shape=(0,))
-    cut = store.op("tensor.slice", store.constant(TensorType(kind, (3,)), 7), store.param(0, kind), sizes=(0,))
+    sevens = store.constant(TensorType(kind, (3,)), 7)
+    cut = store.op("tensor.slice", sevens, store.param(0, kind), sizes=(0,))
     for empty in (nothing, cut):
         element = store.op("tensor.index", empty, store.param(0, kind))
         small = store.op("compare.lt", element, store.constant(kind, 5))
@@ -80,7 +81,8 @@ def test_a_pass_of_long_chains_needs_no_stack(name: str) -> None:
     kind = IntType(16, False)
     value: Ref = store.param(0, kind)
     for _ in range(20_000 // 2):
-        value = store.op("bits.xor", store.op("integer.add", value, store.param(1, kind)), store.param(0, kind))
+        total = store.op("integer.add", value, store.param(1, kind))
+        value = store.op("bits.xor", total, store.param(0, kind))
     region = store.region([kind, kind], [value])
     graph = Graph([Export("f", "fn", (("x", kind), ("y", kind)), kind, region)])
     after = PASSES[name](Store(), graph)
