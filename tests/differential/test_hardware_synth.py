@@ -18,7 +18,8 @@ from tests.differential.hardware_support import check_rtl
 
 SOURCE = """
 pub fn mixed(a: i10, b: i10, c: u12, s: bool) -> (i20, u12, i10, u32) {
-    (mul_wide(a, b), rotl(c, c & 15), if s { saturating_add(a, b) } else { a / (b | 3) }, popcount(c) + clz(b))
+    let y = if s { saturating_add(a, b) } else { a / (b | 3) };
+    (mul_wide(a, b), rotl(c, c & 15), y, popcount(c) + clz(b))
 }
 pub stream filter(x: i12) -> i24 {
     state z: [i24; 3] = [1; 3];
@@ -53,8 +54,8 @@ def _library(family: str) -> str:
 def _synthesised(design: HardwareDesign, family: str, work: Path) -> HardwareDesign:
     name = design.emitted.name
     (work / "design.v").write_text(design.emitted.verilog)
-    passes = ["read_verilog -sv design.v", f"synth_{family} -abc9 -top {name}", "write_verilog -noattr netlist.v"]
-    run_script(passes, work)
+    synthesis = f"synth_{family} -abc9 -top {name}"
+    run_script(["read_verilog -sv design.v", synthesis, "write_verilog -noattr netlist.v"], work)
     parts = [(work / "netlist.v").read_text(), _library(family)]
     if family == "ecp5":
         parts.append(model_text("MULT18X18D"))
