@@ -1,30 +1,27 @@
 """How long cells and the wires between them take on a device.
 
 A path within a stage starts at a register (``clk_to_q``), goes over a wire to a cell (``route``), through the
-cell (``logic``), over a wire to the next, and ends in a register packed beside the last cell (``setup``, no
-wire). Wire delay depends on the kind of cell it leads to, the fan-out of its driver and the size of the
-design. ``scale`` stretches every wire: the flow raises it when routing came out slower than foreseen.
+cell (``logic``), over a wire to the next, and ends in a register packed beside the last cell (``setup``).
+Wire delay depends on the kind of cell it leads to and the fan-out of its driver. ``scale`` stretches every
+wire: the flow raises it when routing came out slower than foreseen.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log2
 
 from kera_hw.schedule.device import Device
 from kera_hw.schedule.netlist import Add, Bits, Cell, Input, Lut, Mul, Mux, Rom, StateOut
 
+_LIKELY_DOUBLINGS = 7  # of near-critical end points, in a pipeline of some size
+
 
 @dataclass(frozen=True, slots=True)
 class DelayModel:
-    """Delays of one device. ``size_luts``: the design's size (0: small); ``scale``: the wires' stretch."""
+    """Delays of one device; ``scale`` is the stretch of its wires."""
 
     device: Device
     scale: float = 1.0
-    size_luts: float = 0.0
-
-    def for_size(self, size_luts: float) -> DelayModel:
-        """The same model for a design of that many LUTs."""
-        return replace(self, size_luts=size_luts)
 
     def logic_ps(self, cell: Cell, position: int = 0) -> int:
         """Time through the cell alone until all its bits have settled; 0 for leaves.
@@ -86,8 +83,6 @@ class DelayModel:
             base = timing.route_dsp_ps
         else:
             base = timing.route_lut_ps
-        if self.size_luts > timing.size_luts:
-            base += timing.size_ps * log2(self.size_luts / timing.size_luts)
         return round(self.scale * (base + timing.route_fanout_ps * log2(max(1, fanout))))
 
     def clk_to_q_ps(self, cell: Cell) -> int:
@@ -113,9 +108,17 @@ class DelayModel:
         """The shortest clock period at which the cell fits a stage of its own."""
         return round(self.device.timing.clk_to_q_ps) + self.cell_delay(cell, fanout) + self.setup_ps
 
+    def usable_ps(self, clock_ps: int) -> int:
+        """The part of a clock period to plan for when many paths will be about as long."""
+        return round(clock_ps / (1 + self.device.timing.crowd * _LIKELY_DOUBLINGS))
+
     def max_carry_bits(self, clock_ps: int, lut_levels: int = 0, fanout: int = 2) -> int:
-        """The widest ``Add`` that fits a stage beside that many LUT levels; 0 when not even one bit does."""
+        """The widest ``Add`` for a stage of its own beside that many LUT levels; 0 when not one bit fits.
+
+        Some of the clock is left for routing many such stages.
+        """
         timing = self.device.timing
+        clock_ps = self.usable_ps(clock_ps)
         probe = Lut(width=1, inputs=(), expr=("const", 0))
         adder = Add(width=1, a=(), inputs=())
         spare = clock_ps - timing.clk_to_q_ps - timing.setup_ps - timing.carry_base_ps

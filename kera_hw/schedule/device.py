@@ -33,8 +33,6 @@ class Timing:
     route_carry_ps: float
     route_dsp_ps: float
     route_fanout_ps: float
-    size_ps: float
-    size_luts: float
     crowd: float
 
 

@@ -6,7 +6,8 @@ node: the stage count N. A difference constraint (u, v, c) demands stage[v] >= s
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +35,16 @@ class Edges:
     """Wires between cells, sorted by reader, then driver; each pair once.
 
     ``chained_ps`` is what wire and reader add to the time at which the driver has settled, in one stage;
-    ``registered_ps`` what they add to the clock-to-output time of a register with the driver's value.
+    ``registered_ps`` what they add to the clock-to-output time of a register with the driver's value; both
+    hold ``route_ps``, the wire alone, for ``fanout`` loads.
     """
 
     source: IntArray
     target: IntArray
     chained_ps: IntArray
     registered_ps: IntArray
+    route_ps: IntArray
+    fanout: IntArray
 
     def rows(self) -> list[tuple[int, int, int, int]]:
         """(driver, reader, chained, registered) in order."""
@@ -49,11 +53,23 @@ class Edges:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """``node`` reads ``width`` bits from ``low`` into its operand at ``position``, ``each`` loads a bit."""
+
+    low: int
+    width: int
+    node: int
+    position: int
+    each: int
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """Everything the solver needs; see ``build_problem``."""
 
     netlist: Netlist
     model: DelayModel
+    readings: tuple[tuple[Reading, ...], ...]  # per cell
     runs: tuple[Run, ...]
     edges: Edges
     logic_ps: IntArray
@@ -76,42 +92,71 @@ class Problem:
 
 
 def build_problem(netlist: Netlist, model: DelayModel) -> Problem:
-    """Collect runs, wires and delays of a netlist."""
+    """Collect runs, wires and delays of a netlist; all readers of a bit count as loads of one wire."""
     readings = _readings(netlist)
-    runs = _runs(readings)
-    edges = _edges(netlist, model, readings)
     cells = netlist.cells
+    edges = _edges(netlist, model, readings)
     logic = np.array([model.logic_ps(cell) for cell in cells], dtype=np.int64)
     clk_to_q = np.array([model.clk_to_q_ps(cell) for cell in cells], dtype=np.int64)
     latency = np.array([c.latency_cycles if isinstance(c, Mul) else 0 for c in cells], dtype=np.int64)
-    base = clk_to_q.copy()
+    base = _base(edges, clk_to_q, latency)
+    return Problem(netlist, model, readings, _runs(readings), edges, logic, clk_to_q, latency, base)
+
+
+def _base(edges: Edges, clk_to_q: IntArray, latency: IntArray) -> IntArray:
+    base = np.zeros(len(clk_to_q), dtype=np.int64)
     half = latency == 1  # registers before the product only: it must settle within the next stage
-    base[~half] = 0
+    base[half] = clk_to_q[half]
     np.maximum.at(base, edges.target, clk_to_q[edges.source] + edges.registered_ps)
-    base = np.where(base == 0, clk_to_q, base)
-    return Problem(netlist, model, runs, edges, logic, clk_to_q, latency, base)
+    return np.where(base == 0, clk_to_q, base)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """``node`` reads ``width`` bits from ``low`` into its operand at ``position``, ``each`` loads a bit."""
+def with_fanout(problem: Problem, fanout: IntArray) -> Problem:
+    """The same problem with other fan-outs of its wires."""
+    edges, cells, model = problem.edges, problem.netlist.cells, problem.model
+    sinks: list[int] = edges.target.tolist()
+    fanouts: list[int] = fanout.tolist()
+    route = np.array([model.route_ps(cells[t], n) for t, n in zip(sinks, fanouts)], dtype=np.int64)
+    change = route - edges.route_ps
+    edges = replace(
+        edges, chained_ps=edges.chained_ps + change, registered_ps=edges.registered_ps + change,
+        route_ps=route, fanout=fanout,
+    )
+    return replace(problem, edges=edges, base_ps=_base(edges, problem.clk_to_q_ps, problem.latency))
 
-    low: int
-    width: int
-    node: int
-    position: int
-    each: int
+
+def staged_fanout(problem: Problem, stage: Sequence[int], slack: int = 0) -> IntArray:
+    """Fan-outs of all wires when readers work in ``stage`` (indexed by node).
+
+    A register drives the readers of its stage (of up to ``slack`` stages around it) and, where the value is
+    kept for later ones, the next register.
+    """
+    loads_of: dict[tuple[int, int], int] = {}
+    for source, readings in enumerate(problem.readings):
+        if not readings:
+            continue
+        width = problem.netlist.cells[source].width
+        for at in {stage[r.node] for r in readings}:
+            here = [r for r in readings if abs(stage[r.node] - at) <= slack]
+            later = [r for r in readings if stage[r.node] > at + slack]
+            loading = _loading(width, here) + (_loading(width, later) > 0)
+            for r in (r for r in here if stage[r.node] == at and r.node < problem.cell_count):
+                most = int(loading[r.low : r.low + r.width].max())
+                loads_of[source, r.node] = max(loads_of.get((source, r.node), 0), most)
+    edges = problem.edges
+    pairs = zip(edges.source.tolist(), edges.target.tolist())
+    return np.array([loads_of[pair] for pair in pairs], dtype=np.int64)
 
 
-def _readings(netlist: Netlist) -> list[list[_Reading]]:
+def _readings(netlist: Netlist) -> tuple[tuple[Reading, ...], ...]:
     """Who reads which bits of every cell."""
-    found: list[list[_Reading]] = [[] for _ in netlist.cells]
+    found: list[list[Reading]] = [[] for _ in netlist.cells]
 
     def note(bits: Bits, node: int, each: int) -> None:
         position = 0
         for segment in bits:
             if segment.cell is not None:
-                found[segment.cell].append(_Reading(segment.low, segment.width, node, position, each))
+                found[segment.cell].append(Reading(segment.low, segment.width, node, position, each))
             position += segment.width
 
     for index, cell in enumerate(netlist.cells):
@@ -122,12 +167,12 @@ def _readings(netlist: Netlist) -> list[list[_Reading]]:
         note(state.next, len(netlist.cells) + index, 1)
     for output in netlist.outputs:
         note(output.bits, end, 1)
-    return found
+    return tuple(tuple(readings) for readings in found)
 
 
-def _edges(netlist: Netlist, model: DelayModel, found: list[list[_Reading]]) -> Edges:
+def _edges(netlist: Netlist, model: DelayModel, found: Sequence[Sequence[Reading]]) -> Edges:
     count = len(netlist.cells)
-    rows: list[tuple[int, int, int, int]] = []
+    rows: list[tuple[int, ...]] = []
     for source, readings in enumerate(found):
         driver = netlist.cells[source]
         loading = _loading(driver.width, readings)
@@ -143,12 +188,12 @@ def _edges(netlist: Netlist, model: DelayModel, found: list[list[_Reading]]) -> 
             wires[r.node] = (max(known[0], fanout), max(known[1], chained), max(known[2], registered))
         for target, (fanout, chained, registered) in wires.items():
             route = model.route_ps(netlist.cells[target], fanout)
-            rows.append((target, source, route + chained, route + registered))
-    table = np.array(sorted(rows), dtype=np.int64).reshape(-1, 4)
-    return Edges(table[:, 1].copy(), table[:, 0].copy(), table[:, 2].copy(), table[:, 3].copy())
+            rows.append((source, target, route + chained, route + registered, route, fanout))
+    table = np.array(sorted(rows, key=lambda row: (row[1], row[0])), dtype=np.int64).reshape(-1, 6)
+    return Edges(*(table[:, k].copy() for k in range(6)))
 
 
-def _loading(width: int, readings: list[_Reading]) -> IntArray:
+def _loading(width: int, readings: Sequence[Reading]) -> IntArray:
     """The loads of every bit."""
     steps = np.zeros(width + 1, dtype=np.int64)
     for r in readings:
@@ -157,7 +202,7 @@ def _loading(width: int, readings: list[_Reading]) -> IntArray:
     return np.cumsum(steps)
 
 
-def _runs(found: list[list[_Reading]]) -> tuple[Run, ...]:
+def _runs(found: Sequence[Sequence[Reading]]) -> tuple[Run, ...]:
     """Maximal runs of bits with equal sets of readers."""
     runs: list[Run] = []
     for cell, readings in enumerate(found):

@@ -22,7 +22,6 @@ import numpy as np
 from kera_hw.schedule.delay_model import DelayModel, loads
 from kera_hw.schedule.netlist import Bits, Input, Mul, Netlist
 from kera_hw.schedule.plan import Plan
-from kera_hw.schedule.resource_model import netlist_luts
 
 
 def verify_plan(netlist: Netlist, plan: Plan, model: DelayModel) -> list[str]:
@@ -30,7 +29,6 @@ def verify_plan(netlist: Netlist, plan: Plan, model: DelayModel) -> list[str]:
     problems = list(_shapes(netlist, plan))
     if problems:
         return problems
-    model = model.for_size(netlist_luts(netlist, model.device))
     for check in (_placement, _precedence, _states, _registers):
         problems += check(netlist, plan)
     arrivals = _arrivals(netlist, plan, model)
@@ -120,29 +118,34 @@ def _registers(netlist: Netlist, plan: Plan) -> Iterator[str]:
         yield f"the plan says {plan.register_bits} register bits, its readers need {total}"
 
 
-def _fanouts(netlist: Netlist) -> list[list[int]]:
-    """Loads of every bit of every cell."""
-    count = [[0] * cell.width for cell in netlist.cells]
+def _fanouts(netlist: Netlist, plan: Plan) -> list[list[dict[int, int]]]:
+    """For every bit of every cell the loads in each stage, the next register not counted."""
+    count = [[dict[int, int]() for _ in range(cell.width)] for cell in netlist.cells]
 
-    def add(bits: Bits, each: int) -> None:
+    def add(bits: Bits, stage: int, each: int) -> None:
         for segment in bits:
             if segment.cell is not None:
-                for bit in range(segment.low, segment.low + segment.width):
-                    count[segment.cell][bit] += each
+                for bit in count[segment.cell][segment.low : segment.low + segment.width]:
+                    bit[stage] = bit.get(stage, 0) + each
 
-    for cell in netlist.cells:
+    for index, cell in enumerate(netlist.cells):
         for bits, each in loads(cell):
-            add(bits, each)
-    for state in netlist.states:
-        add(state.next, 1)
+            add(bits, plan.stage[index], each)
+    for state, write in zip(netlist.states, plan.state_write):
+        add(state.next, write, 1)
     for output in netlist.outputs:
-        add(output.bits, 1)
+        add(output.bits, plan.latency_cycles, 1)
     return count
+
+
+def _most_loads(bits: list[dict[int, int]], stage: int) -> int:
+    """The largest fan-out of these bits in a stage; a bit that is needed later drives a register too."""
+    return max(bit.get(stage, 0) + any(other > stage for other in bit) for bit in bits)
 
 
 def _arrivals(netlist: Netlist, plan: Plan, model: DelayModel) -> list[int]:
     """When each cell has settled in the stage it works in (for registered products: its inputs)."""
-    fanouts = _fanouts(netlist)
+    fanouts = _fanouts(netlist, plan)
     settled: list[int] = []
     for index, cell in enumerate(netlist.cells):
         wires: dict[int, tuple[int, int]] = {}  # driver: most loads of a bit, longest time before the wire
@@ -156,7 +159,7 @@ def _arrivals(netlist: Netlist, plan: Plan, model: DelayModel) -> list[int]:
                     else:
                         time = model.clk_to_q_ps(driver) + model.logic_ps(cell, position)
                     known = wires.get(s.cell, (0, time))
-                    loads_here = max(fanouts[s.cell][s.low : s.low + s.width])
+                    loads_here = _most_loads(fanouts[s.cell][s.low : s.low + s.width], plan.stage[index])
                     wires[s.cell] = (max(known[0], loads_here), max(known[1], time))
                 position += s.width
         times = [time + model.route_ps(cell, fanout) for fanout, time in wires.values()]
