@@ -26,7 +26,7 @@ _CALL_CODES = frozenset({"K0605", *(f"K090{k}" for k in range(1, 7)), *(f"K091{k
 _TOOL_CODES = frozenset({"K0950"})
 
 # A file that is no program at all gives thousands; nobody reads them, and terminals suffer.
-_MOST_SHOWN = 50
+_MOST_SHOWN = 20
 
 Step = Callable[[str], None]
 

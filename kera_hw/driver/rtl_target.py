@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from kera_hw.driver.values import Array
 from kera_hw.graph import Export, Graph
 from kera_hw.interp import flatten_value, unflatten_value
 from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
+from kera_hw.rtl.sim.words import words_of
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.support import Diagnostic, KeraError
 from kera_hw.types import element_type, leaf_types, numpy_dtype, shape_of
@@ -34,6 +36,10 @@ class RtlExecutor:
 
     def run(self, inputs: Mapping[str, Any], batch: int) -> Any:
         words = pack_inputs(self.design, inputs, batch)
+        if batch == 0:
+            ports = self.design.emitted.data_outputs
+            nothing = {port.name: np.zeros((0, words_of(port.width)), np.uint32) for port in ports}
+            return unpack_outputs(self.design, nothing, 0)
         try:
             outputs = run_checked(self.design, words, Traffic(), batch)
             if self.design.plan.interface != "none":
@@ -64,7 +70,7 @@ def _scalar_columns(leaves: list[Array], batch: int) -> list[Array]:
     """One column a scalar, tensors row-major: the order of ``FlatDesign.inputs``."""
     columns: list[Array] = []
     for leaf in leaves:
-        flat = leaf.reshape(batch, -1)
+        flat = leaf.reshape(batch, math.prod(leaf.shape[1:]))
         columns += [flat[:, i] for i in range(flat.shape[1])]
     return columns
 

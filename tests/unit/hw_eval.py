@@ -1,7 +1,20 @@
 """A small evaluator of cell netlists for tests: Python integers, no timing."""
 from __future__ import annotations
 
-from kera_hw.schedule.netlist import Add, Bits, BitExpr, Cell, Input, Lut, Mul, Mux, Netlist, Rom, StateOut, bits_width
+from kera_hw.schedule.netlist import (
+    Add,
+    BitExpr,
+    Bits,
+    Cell,
+    Input,
+    Lut,
+    Mul,
+    Mux,
+    Netlist,
+    Rom,
+    StateOut,
+    bits_width,
+)
 
 
 def _read(values: list[int], bits: Bits) -> int:
