@@ -32,4 +32,7 @@ TABLE: Table = (
      "The ports in_valid and in_ready carry the handshake. Rename the parameter."),
     ("K0613", "effect in hardware",
      "Effects such as printing have no hardware yet. Keep them out of the exported function."),
+    ("K0614", "function name taken by a circuit element",
+     "The top module has the function's name, and this one belongs to a cell of a device family or to a "
+     "module of the compiler's own. Rename the function."),
 )
