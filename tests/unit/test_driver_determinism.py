@@ -13,8 +13,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = [
-    "tests/programs/arithmetic.kera", "tests/programs/sorting.kera", "tests/programs/language/streams.kera",
-    "tests/programs/language/control.kera", "tests/programs/language/records.kera",
+    "tests/programs/arithmetic.kera", "tests/programs/language/streams.kera",
+    "tests/programs/language/records.kera",
 ]
 CHILD = """
 import hashlib, json, sys

@@ -21,8 +21,8 @@ TABLE: Table = (
      "The path given for a result cannot be created or replaced: a directory in its place, no permission, or "
      "no room."),
     ("K0907", "not enough memory",
-     "The values of this run do not fit the memory of the machine. Run fewer items at a time, or a program with "
-     "smaller tensors."),
+     "The values of this run do not fit the memory of the machine. Run fewer items at a time, or a program "
+     "with smaller tensors."),
     ("K0911", "input missing, unknown or of another structure",
      "Inputs are given by parameter name: structs as dicts with exactly their fields, tuples as tuples."),
     ("K0912", "input of another shape",
