@@ -1,12 +1,23 @@
 """Content-addressed graphs: nodes, regions, exports and their file format."""
 from kera_hw.graph.keg_read import read_keg
 from kera_hw.graph.keg_write import write_keg
-from kera_hw.graph.node import Export, Graph, Node, Origin, Ref, Region, StateVar, regions_of
+from kera_hw.graph.node import (
+    Export,
+    Graph,
+    Node,
+    Origin,
+    Ref,
+    Region,
+    StateVar,
+    regions_in_order,
+    regions_of,
+)
 from kera_hw.graph.printer import print_graph, print_region, short_hash
 from kera_hw.graph.store import Store
 from kera_hw.graph.verifier import verify_graph, verify_region
 
 __all__ = [
     "Export", "Graph", "Node", "Origin", "Ref", "Region", "StateVar", "Store", "print_graph",
-    "print_region", "read_keg", "regions_of", "short_hash", "verify_graph", "verify_region", "write_keg",
+    "print_region", "read_keg", "regions_in_order", "regions_of", "short_hash", "verify_graph",
+    "verify_region", "write_keg",
 ]

@@ -5,7 +5,7 @@ comparison is equality and common subexpressions cannot exist. Content hashes ar
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -107,14 +107,20 @@ class Region:
     @property
     def hash(self) -> bytes:
         if self._digest is None:
-            out = Encoder().uint(SCHEMA_VERSION).uint(len(self.params))
-            for kind in self.params:
-                out.raw(kind.hash)
-            out.uint(len(self.results))
-            for ref in self.results:
-                out.raw(ref.node.hash).uint(ref.index)
-            self._digest = content_hash("region", out.finish())
+            # Held regions first: calls nest as deep as the program likes, and the stack does not.
+            for region in regions_in_order([self], lambda region: region._digest is None):
+                region._digest = region._compute_hash()
+        assert self._digest is not None
         return self._digest
+
+    def _compute_hash(self) -> bytes:
+        out = Encoder().uint(SCHEMA_VERSION).uint(len(self.params))
+        for kind in self.params:
+            out.raw(kind.hash)
+        out.uint(len(self.results))
+        for ref in self.results:
+            out.raw(ref.node.hash).uint(ref.index)
+        return content_hash("region", out.finish())
 
     def nodes(self) -> list[Node]:
         """The region's nodes in topological order (inputs first), deterministic."""
@@ -138,6 +144,20 @@ def regions_of(node: Node) -> list[Region]:
     for _, value in node.attrs:
         visit(value)
     return found
+
+
+def regions_in_order(
+    roots: Iterable[Region], wanted: Callable[[Region], bool] = lambda _: True
+) -> list[Region]:
+    """The roots and all regions they hold, each once and after those it holds; without recursion.
+
+    Regions that are not wanted are left out, with whatever only they hold.
+    """
+
+    def held(region: Region) -> list[Region]:
+        return [inner for node in region.nodes() for inner in regions_of(node) if wanted(inner)]
+
+    return toposort([region for region in roots if wanted(region)], held)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,19 +21,16 @@ class _Narrower(Rewriter):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store, self._narrow)
-        self._ranges: list[RegionRanges] = []
+        self._ranges = RegionRanges(Region((), ()))
 
-    def region(self, region: Region) -> Region:
-        self._ranges.append(RegionRanges(region))
-        try:
-            return super().region(region)
-        finally:
-            self._ranges.pop()
+    def rewrite(self, region: Region) -> Region:
+        self._ranges = RegionRanges(region)
+        return super().rewrite(region)
 
     def _narrow(self, node: Candidate) -> Sequence[Ref] | None:
         if len(node.original.types) != 1:
             return None
-        ranges = [self._ranges[-1].of(ref) for ref in node.original.inputs]
+        ranges = [self._ranges.of(ref) for ref in node.original.inputs]
         known = [item for item in ranges if item is not None]
         if len(known) != len(ranges) or not known:
             return None
@@ -45,7 +42,7 @@ class _Narrower(Rewriter):
     def _shrink(self, node: Candidate, known: Sequence[Interval]) -> Ref | None:
         """The operation in the narrowest type that holds both operands and the result, then extended."""
         kind = element_type(node.original.types[0])
-        result = self._ranges[-1].of(node.original.out())
+        result = self._ranges.of(node.original.out())
         if not isinstance(kind, IntType) or result is None:
             return None
         need = result

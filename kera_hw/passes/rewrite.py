@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kera_hw.graph import Export, Graph, Node, Ref, Region, StateVar, Store
+from kera_hw.graph import Export, Graph, Node, Ref, Region, StateVar, Store, regions_in_order
 from kera_hw.ops.spec import AttrValue
 
 Attrs = dict[str, Any]
@@ -44,22 +44,24 @@ class Rewriter:
 
     def _export(self, export: Export) -> Export:
         state = tuple(StateVar(var.name, self._copy(var.initial)) for var in export.state)
+        # Innermost first, so that ``region`` finds what a body holds already done and never goes deep.
+        for region in regions_in_order([export.region], lambda region: region not in self._regions):
+            self._regions[region] = self.rewrite(region)
         return replace(export, region=self.region(export.region), state=state)
 
     def _copy(self, ref: Ref) -> Ref:
         return self.store.node(ref.node.opcode, ref.node.inputs, dict(ref.node.attrs)).out(ref.index)
 
     def region(self, region: Region) -> Region:
-        """The rewritten region. Held regions are rewritten first, so call depth is nesting depth."""
-        found = self._regions.get(region)
-        if found is None:
-            outputs: dict[Node, Sequence[Ref]] = {}
-            for node in region.nodes():
-                outputs[node] = self._node(node, outputs)
-            results = tuple(outputs[ref.node][ref.index] for ref in region.results)
-            found = self.store.region(region.params, results)
-            self._regions[region] = found
-        return found
+        """The rewritten region, which is made once."""
+        return self._regions[region]
+
+    def rewrite(self, region: Region) -> Region:
+        """Rebuilds one region whose held regions are done."""
+        outputs: dict[Node, Sequence[Ref]] = {}
+        for node in region.nodes():
+            outputs[node] = self._node(node, outputs)
+        return self.store.region(region.params, tuple(outputs[ref.node][ref.index] for ref in region.results))
 
     def _node(self, node: Node, outputs: dict[Node, Sequence[Ref]]) -> Sequence[Ref]:
         inputs = tuple(outputs[ref.node][ref.index] for ref in node.inputs)

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from kera_hw.graph import Export, Graph, Ref, Region, Store
+from kera_hw.graph import Export, Graph, Ref, Region, Store, verify_graph
 from kera_hw.interp import run_region
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Trait
@@ -87,3 +87,18 @@ def test_a_pass_of_long_chains_needs_no_stack(name: str) -> None:
     graph = Graph([Export("f", "fn", (("x", kind), ("y", kind)), kind, region)])
     after = PASSES[name](Store(), graph)
     assert after.hash == graph.hash
+
+
+@pytest.mark.parametrize("name", list(PASSES))
+def test_calls_nested_deeper_than_the_stack(name: str) -> None:
+    """A function that calls one that calls one, two thousand deep: hashes and passes do not recurse."""
+    store, kind = Store(), IntType(16, False)
+    region = store.region([kind], [store.param(0, kind)])
+    for number in range(1, 2001):
+        called = store.op("control.call", store.param(0, kind), region=region)
+        region = store.region([kind], [store.op("bits.xor", called, store.constant(kind, number))])
+    graph = Graph([Export("f", "fn", (("x", kind),), kind, region)])
+    assert len(graph.hash) == 32
+    after = PASSES[name](Store(), graph)
+    assert verify_graph(after) == []
+    assert (after.hash == graph.hash) == (name != "inline_calls")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import prod
 
-from kera_hw.graph.node import Node, Region, regions_of
+from kera_hw.graph.node import Node, Region, regions_in_order, regions_of
 from kera_hw.types import Type, shape_of
 
 
@@ -19,10 +19,9 @@ class Work:
 
     def region(self, region: Region) -> int:
         """Element operations of one evaluation of the region."""
-        found = self._regions.get(region)
-        if found is None:
-            found = self._regions[region] = sum(self.node(node) for node in region.nodes())
-        return found
+        for inner in regions_in_order([region], lambda region: region not in self._regions):
+            self._regions[inner] = sum(self.node(node) for node in inner.nodes())
+        return self._regions[region]
 
     def node(self, node: Node) -> int:
         """Element operations of one evaluation of the node: its own elements, and its bodies' each time."""
