@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.fit_tables import fit
-from bench.sample_nets import DSP, MIXED, SINGLE, sample_netlist
+from bench.sample_nets import DSP, MIXED, SINGLE, SLOW, sample_netlist
 from kera_hw.rtl.emit.verilog import emit_verilog
 from kera_hw.rtl.toolchain.harness import measure
 from kera_hw.rtl.toolchain.nextpnr import CHIPS
@@ -74,7 +74,7 @@ def sample(name: str, device: str) -> dict[str, Any] | None:
 def sample_all(device: str) -> None:
     part = find_device(device)
     assert part is not None
-    names = [*MIXED, *SINGLE, *(DSP if part.dsp else ())]
+    names = SLOW if part.family == "ice40" else (*MIXED, *SINGLE, *DSP)
     records = load(device)
     missing = [name for name in names if name not in records]
     DATA.mkdir(exist_ok=True)

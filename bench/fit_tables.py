@@ -35,6 +35,10 @@ FITTED: Mapping[str, tuple[float, float]] = {
     "crowd": (0, 0.02),  # schedules do not allow for it: the wires must carry most
 }
 FITTED_DSP: Mapping[str, tuple[float, float]] = {"route_dsp_ps": (200, 4000), "dsp_ps": (1000, 20000)}
+# A chain's way through several tiles and its exit are wires too on iCE40, and wide multiplexers are LUTs.
+FITTED_ICE40: Mapping[str, tuple[float, float]] = {
+    "carry_base_ps": (200, 2000), "carry_bit_ps": (100, 400), "mux_level_ps": (200, 3000),
+}
 Records = Mapping[str, Mapping[str, Any]]
 
 
@@ -70,17 +74,13 @@ def read_ecp5_cells(records: Records, seed: Timing) -> Timing:
 
 def read_ice40_cells(records: Records, seed: Timing) -> Timing:
     """Cell delays of iCE40 from the paths."""
-    carry = [d for d in _delays(records, "logic", "CIN", "COUT") if d]
-    enter = _median(_delays(records, "logic", "I[0-3]", "COUT"), seed.carry_base_ps / 2)
     lut = _median(_delays(records, "logic", "I[0-3]", "O"), seed.lut_ps)
     setup = _median(_delays(records, "setup", "I[0-3]", "I[0-3]"), lut)
-    bit = _median(carry, seed.carry_bit_ps)
     return replace(
         seed,
         clk_to_q_ps=_median(_delays(records, "clk-to-q", "O", "O"), seed.clk_to_q_ps),
         # A path's last LUT is timed as set-up: about as long as its logic.
-        setup_ps=max(0.0, setup - lut), lut_ps=lut, carry_bit_ps=bit,
-        carry_base_ps=enter + lut - bit,
+        setup_ps=max(0.0, setup - lut), lut_ps=lut,
     )
 
 
@@ -119,6 +119,8 @@ def fit_timing(device: Device, nets: Mapping[str, Netlist], records: Records) ->
     names = dict(FITTED)
     if any(record["dsp"] for record in records.values()):
         names |= FITTED_DSP
+    if device.family == "ice40":
+        names |= FITTED_ICE40
     lower, upper = (np.array([bounds[k] for bounds in names.values()]) for k in (0, 1))
     start = np.array([getattr(device.timing, name) for name in names])
     # Not at a bound: the steps that slopes are taken from are relative.
