@@ -54,7 +54,7 @@ def render_report(
         critical_svg=waterfall_svg(critical, period_ns),
         period_ns=period_ns,
         listings=costs.listings(netlist, schedule, files),
-        wave=wave_svg(design),
+        wave=wave_svg(design, simulated=routed is not None),
         graph=graph_svg(single_export_graph(design.graph, design.export)),
         receipt=receipt,
     )

@@ -10,7 +10,8 @@ from kera_hw.driver.hardware import HardwareDesign
 from kera_hw.driver.rtl_target import pack_inputs
 from kera_hw.driver.sampling import random_value
 from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
-from kera_hw.rtl.sim.words import Words
+from kera_hw.rtl.sim.reference import evaluate
+from kera_hw.rtl.sim.words import Words, from_words, to_words
 from kera_hw.rtl.toolchain.process import ToolError
 
 _ITEMS = 6
@@ -20,8 +21,8 @@ _MAX_CYCLES = 40
 _MAX_VERILOG_BYTES = 400_000
 
 
-def wave_svg(design: HardwareDesign) -> str | None:
-    """Clock, handshake and buses of the first items.
+def wave_svg(design: HardwareDesign, simulated: bool) -> str | None:
+    """Clock, handshake and buses of the first items: ``simulated`` in Verilator, else as the plan has them.
 
     None without a simulator, for designs that take long to compile, and for pipelines too long to draw.
     """
@@ -33,10 +34,25 @@ def wave_svg(design: HardwareDesign) -> str | None:
     inputs = {name: random_value(kind, _ITEMS, rng) for name, kind in design.export.params}
     words = pack_inputs(design, inputs, _ITEMS)
     try:
-        run = simulate(design.emitted, words, Traffic())
+        run = simulate(design.emitted, words, Traffic()) if simulated else _planned(design, words)
     except ToolError:
         return None
     return None if run.fault is not None else _draw(design, words, run)
+
+
+def _planned(design: HardwareDesign, words: list[Words]) -> SimRun:
+    """What the plan says will happen: values from the netlist's reference, cycles from the schedule."""
+    columns = {
+        port.name: from_words(data) for port, data in zip(design.emitted.data_inputs, words, strict=True)
+    }
+    items = [{name: column[k] for name, column in columns.items()} for k in range(_ITEMS)]
+    results = evaluate(design.netlist, items)
+    outputs = tuple(
+        to_words([row[port.name] for row in results], port.width) for port in design.emitted.data_outputs
+    )
+    accepts = np.arange(_ITEMS, dtype=np.uint64) * np.uint64(design.plan.initiation_interval)
+    emits = accepts + np.uint64(design.plan.latency_cycles)
+    return SimRun(outputs, accepts, emits, int(emits[-1]) + 1, None)
 
 
 def _draw(design: HardwareDesign, words: list[Words], run: SimRun) -> str:
