@@ -102,9 +102,9 @@ def design_hardware(
         raise KeraError([Diagnostic("K0903", message)])
     progress("lowering")
     store = Store()
-    lowered = optimise(single_export_graph(graph, export)).graph.exports[0]
-    store.origins.update(graph.origins)
-    flat = flatten_export(lowered, store)
+    optimised = optimise(single_export_graph(graph, export)).graph
+    store.origins.update(optimised.origins)
+    flat = flatten_export(optimised.exports[0], store)
     if isinstance(flat, Diagnostic):
         raise KeraError([flat])
     netlist, plan, clock_mhz, notes = _plan(flat, device, options, progress, files or {}, scale)
