@@ -1,4 +1,4 @@
-"""The cell netlist: hardware lowering gives it, the scheduler places it in cycles, the emitter writes it down.
+"""The cell netlist: lowering gives it, the scheduler places it in cycles, the emitter writes it down.
 
 Values are bit vectors. A cell has one output vector; inputs are ``Bits``: runs of bits of other cells and
 constants, least significant first, so slices, concatenations, shifts by constants and extensions cost
