@@ -56,8 +56,8 @@ def test_simulated_chain_equals_carry_cells(init: int, tmp_path: Path) -> None:
     flatten = ["hierarchy -top kera_ecp5_add", "proc", "flatten"]
     run_script(
         [
-            "read_verilog +/ecp5/common_sim.vh +/ecp5/ccu2c_sim.vh", "read_verilog cells.v", setting, *flatten,
-            "rename -top gate", "design -stash gate",
+            "read_verilog +/ecp5/common_sim.vh +/ecp5/ccu2c_sim.vh", "read_verilog cells.v",
+            setting, *flatten, "rename -top gate", "design -stash gate",
             "read_verilog vectors.v", setting, *flatten, "rename -top gold",
             "design -copy-from gate -as gate gate", "miter -equiv -make_assert -flatten gold gate miter",
             "sat -verify -prove-asserts miter",
