@@ -12,6 +12,7 @@ from math import log2
 
 from kera_hw.schedule.device import Device
 from kera_hw.schedule.netlist import Add, Bits, Cell, Input, Lut, Mul, Mux, Rom, StateOut
+from kera_hw.schedule.resource_model import TILE_RANKS
 
 _LIKELY_DOUBLINGS = 7  # of near-critical end points, in a pipeline of some size
 
@@ -88,8 +89,8 @@ class DelayModel:
     def clk_to_q_ps(self, cell: Cell) -> int:
         """Time from the clock edge until a register shows ``cell``'s value (``Mul``: its own register)."""
         timing = self.device.timing
-        if not isinstance(cell, Mul) or cell.latency_cycles == 0:
-            return round(timing.clk_to_q_ps)
+        if not isinstance(cell, Mul) or cell.latency_cycles == 0 or cell.latency_cycles > TILE_RANKS:
+            return round(timing.clk_to_q_ps)  # ranks beyond the tile's own are flip-flops
         if cell.latency_cycles == 1:  # input registers alone: the product follows in the same cycle
             return round(timing.dsp_ps + timing.dsp_tile_ps * _levels(self.dsp_tiles_a_side(cell)))
         return round(timing.dsp_clk_to_q_ps)

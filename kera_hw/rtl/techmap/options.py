@@ -29,7 +29,9 @@ class Capabilities:
     def chain_bits(self, fanout: int, after_dsp: bool) -> int:
         """The widest carry chain that fits a stage alone when its operands have ``fanout`` loads."""
         timing = self.model.device.timing
-        late_ps = max(0.0, timing.dsp_clk_to_q_ps - timing.clk_to_q_ps) if after_dsp else 0.0
+        # A product that ends in a flip-flop of the fabric comes like any other register's value.
+        from_tile = after_dsp and self.dsp is not None and self.dsp.latency_cycles <= _ECP5_DSP_RANKS
+        late_ps = max(0.0, timing.dsp_clk_to_q_ps - timing.clk_to_q_ps) if from_tile else 0.0
         return max(4, self.model.max_carry_bits(self.clock_ps - round(late_ps), 0, max(2, fanout)))
 
 
