@@ -4,7 +4,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-BENCHES = ("qor", "estimate", "compile")
+BENCHES = {"qor": "bench.qor", "estimate": "bench.estimate_error", "compile": "bench.compile"}
 
 
 def main() -> int:
@@ -13,7 +13,7 @@ def main() -> int:
     if names[0] not in BENCHES:
         print(f"usage: python -m bench [{'|'.join(BENCHES)}] [options]", file=sys.stderr)
         return 2
-    return max(import_module(f"bench.{name}").main(sys.argv[2:]) for name in names)
+    return max(import_module(BENCHES[name]).main(sys.argv[2:]) for name in names)
 
 
 if __name__ == "__main__":
