@@ -1,7 +1,6 @@
 """Whole programs through the checker with the real evaluation of constants, and speed."""
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -28,21 +27,6 @@ def test_program(path: Path) -> None:
     verify_program(program)
     results = run_tests(program)
     assert results and all(result.passed for result in results)
-
-
-def test_checking_is_fast() -> None:
-    """A table of 64 words and 300 rounds, about five times sha256.kera, within a second."""
-    words = ", ".join(f"0x{n * 2654435761 % 2**32:08x}" for n in range(64))
-    body = "".join(
-        f" let t{n} = rotr(x, {n % 31}) ^ (x >> {n % 13}) + K[{n % 64}]; s = s + t{n};" for n in range(300)
-    )
-    text = f"const K: [u32; 64] = [{words}]; fn f(x: u32) -> u32 {{ let mut s = x;{body} s }}"
-    file = SourceFile.from_text(text)
-    unit, syntax = parse(file)
-    start = time.process_time()
-    program, _ = check(unit, file, lambda name: None, evaluate_constant, syntax)
-    assert program is not None
-    assert time.process_time() - start < 1.0
 
 
 def test_a_syntax_error_silences_its_item_only() -> None:
