@@ -3,8 +3,8 @@
     python -m tests.fuzz.campaign [--cases 100000] [--seed 1] [-o bench/results/fuzz.json]
 
 A case fails when something is raised, when the tree's text is not the input, when an answer has neither a
-product nor a diagnostic, or when it takes longer than ten seconds of processor time. Failing inputs are written beside the
-result. `make check-long` runs it whole.
+product nor a diagnostic, or when it takes longer than ten seconds of processor time. Failing inputs are
+written beside the result. `make check-long` runs it whole.
 """
 from __future__ import annotations
 
