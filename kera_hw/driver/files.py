@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from kera_hw.rtl.toolchain import process
 from kera_hw.support import Diagnostic, SourceFile
 
 # Far above any program; bounds what a mistaken path (a disk image, say) can cost.
@@ -45,38 +45,16 @@ def module_loader(root: Path) -> Callable[[str], SourceFile | None]:
 
 
 def write_atomically(path: Path, data: bytes | str) -> None:
-    """Temporary file beside the target, then rename: readers see the old bytes or the new ones.
-
-    Raises OSError that names ``path``.
-    """
+    """Replace ``path`` in one step, where a directory is no file; raises OSError that names ``path``."""
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write_and_rename(path, data.encode() if isinstance(data, str) else data)
+        process.write_atomically(path, data.encode() if isinstance(data, str) else data)
     except OSError as fault:
         raise OSError(fault.errno, fault.strerror, str(path)) from None
-
-
-def _write_and_rename(path: Path, payload: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(payload)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def replace_files(source: Path, destination: Path, names: list[str]) -> None:
     """Moves finished files from one directory to another on the same file system, in the order given."""
     for name in names:
         os.replace(source / name, destination / name)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current

@@ -17,7 +17,7 @@ from kera_hw.rtl.toolchain.yosys import read_commands, synthesise
 
 # Pins that a design may use, by package: general-purpose I/O, less a few that boards need for themselves.
 USABLE_PINS: Mapping[str, int] = MappingProxyType(
-    {"CABGA381": 190, "CABGA554": 240, "CABGA756": 360, "ct256": 200, "sg48": 34},
+    {"CABGA381": 190, "CABGA554": 240, "CABGA756": 360, "tq144": 90, "ct256": 200, "sg48": 34},
 )
 
 # A line that declares or drives a signal.

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from kera_hw.rtl.toolchain.process import ToolError, ToolFailed, move_into_place, run_tool, scratch
 from kera_hw.rtl.toolchain.tools import require
+from kera_hw.schedule.device import device_names, find_device
 from kera_hw.support.diagnostic import Diagnostic
 
 DEFAULT_TIMEOUT_S = 1800.0
@@ -25,18 +26,25 @@ class Chip:
     family: Family
     flag: str
     package: str
-    speed: str = ""
-    synth_options: tuple[str, ...] = ("-abc9",)
+    speed: str
+    synth_options: tuple[str, ...]
 
 
-_CHIPS = (
-    Chip("ecp5-25k", "ecp5", "--25k", "CABGA381", "6"),
-    Chip("ecp5-45k", "ecp5", "--45k", "CABGA554", "6"),
-    Chip("ecp5-85k", "ecp5", "--85k", "CABGA756", "6"),
-    Chip("ice40-hx8k", "ice40", "--hx8k", "ct256", synth_options=("-abc9", "-device", "hx")),
-    Chip("ice40-up5k", "ice40", "--up5k", "sg48", synth_options=("-abc9", "-device", "u", "-dsp")),
-)
-CHIPS: Mapping[str, Chip] = {chip.name: chip for chip in _CHIPS}
+# Yosys's options for the speed grade that a device table names.
+_SYNTH_OPTIONS = {
+    "6": ("-abc9",), "hx": ("-abc9", "-device", "hx"), "up": ("-abc9", "-device", "u", "-dsp"),
+}
+
+
+def _chip(name: str) -> Chip:
+    """nextpnr's option for a part is the last piece of its name."""
+    device = find_device(name)
+    assert device is not None and device.family in ("ecp5", "ice40")
+    flag = "--" + name.rpartition("-")[2]
+    return Chip(name, device.family, flag, device.package, device.speed, _SYNTH_OPTIONS[device.speed])
+
+
+CHIPS: Mapping[str, Chip] = {name: _chip(name) for name in device_names()}
 
 
 _KINDS = {
