@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from kera_hw.driver.options import Executor, TargetOptions
 from kera_hw.driver.session import Loaded, find_export, load_program
@@ -14,6 +14,9 @@ from kera_hw.graph import Export, Graph
 from kera_hw.interp import flatten_value, unflatten_value
 from kera_hw.interp.values import item_count
 from kera_hw.support import Diagnostic, KeraError
+
+if TYPE_CHECKING:
+    from kera_hw.rtl.emit.component import Kernel
 
 
 class Function:
@@ -73,11 +76,31 @@ class Program:
         latency: int | None = None,
     ) -> Function:
         """The named export on a target; raises KeraError when there is none or the target refuses it."""
+        options = TargetOptions(device, clock_mhz, latency)
+        export = self._export(name)
+        return Function(export, make_executor(self.graph, export, target, options))
+
+    def component(
+        self,
+        name: str,
+        *,
+        device: str = "ecp5-85k",
+        clock_mhz: float | None = None,
+        latency: int | None = None,
+        interface: str = "stream",
+    ) -> Kernel:
+        """The named export as an Amaranth component with streams ``i`` and ``o``; raises KeraError."""
+        from kera_hw.driver.hardware import design_hardware
+        from kera_hw.rtl.emit.component import Kernel
+
+        options = TargetOptions(device, clock_mhz, latency, interface=interface)
+        return Kernel(design_hardware(self.graph, self._export(name), options).emitted)
+
+    def _export(self, name: str) -> Export:
         export = find_export(self._loaded, name)
         if isinstance(export, Diagnostic):
             raise KeraError([export])
-        options = TargetOptions(device, clock_mhz, latency)
-        return Function(export, make_executor(self.graph, export, target, options))
+        return export
 
 
 def load(path: str | os.PathLike[str]) -> Program:

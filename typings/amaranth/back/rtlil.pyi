@@ -3,5 +3,6 @@ from collections.abc import Sequence
 from amaranth.hdl import Elaboratable, Signal
 
 def convert(
-    elaboratable: Elaboratable, name: str = ..., *, ports: Sequence[Signal] = ..., emit_src: bool = ...,
+    elaboratable: Elaboratable, name: str = ..., platform: object = ..., *,
+    ports: Sequence[Signal] = ..., emit_src: bool = ...,
 ) -> str: ...
