@@ -1,0 +1,1 @@
+"""Floating-point units as graphs of operations on integers."""

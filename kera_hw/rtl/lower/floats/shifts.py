@@ -1,0 +1,122 @@
+"""Leading zeros and variable shifts of numbers of any width (``words``)."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from kera_hw.graph.node import Ref
+from kera_hw.rtl.lower.builder import Builder, index_type, width_of
+from kera_hw.rtl.lower.floats import words
+from kera_hw.rtl.lower.floats.words import Wide
+from kera_hw.types import BOOL
+
+
+def leading_zeros(builder: Builder, number: Wide) -> Ref:
+    """Zeros above the highest set bit, the width for zero, in the smallest type that holds the width."""
+    width = number.width_bits
+    kind = index_type(width)
+    if width <= words.MOST_BITS:
+        return builder.cast(builder.op("bits.clz", number.word), kind)
+    low = width - words.MOST_BITS
+    upper = words.extract_word(builder, number, width - 1, low)
+    lower = leading_zeros(builder, words.extract(builder, number, low - 1, 0))
+    offset = builder.op("integer.add", builder.cast(lower, kind), builder.const(kind, words.MOST_BITS))
+    empty = builder.op("compare.eq", upper, builder.const(upper.type, 0))
+    return builder.select(empty, offset, builder.cast(builder.op("bits.clz", upper), kind))
+
+
+_Move = Callable[[Wide, int], Wide]
+
+
+def _staged(builder: Builder, number: Wide, amount: Ref, move: _Move) -> Wide:
+    """Moves by a variable amount below 2^k >= width, two amount bits a stage, the coarse moves first."""
+    bits = min(width_of(amount.type), (number.width_bits - 1).bit_length())
+    for low in range((bits - 1) // 2 * 2, -1, -2):
+        flags = [builder.op("bits.test", amount, index=i) for i in range(low, min(low + 2, bits))]
+        choices = [number if k == 0 else move(number, k << low) for k in range(1 << len(flags))]
+        for flag in flags:
+            choices = [words.select(builder, flag, y, x) for x, y in zip(choices[::2], choices[1::2])]
+        (number,) = choices
+    return number
+
+
+def _beyond(builder: Builder, number: Wide, amount: Ref) -> Ref:
+    """Whether an amount has bits set that the stages do not look at."""
+    bits = (number.width_bits - 1).bit_length()
+    width = width_of(amount.type)
+    if width <= bits:
+        return builder.const(BOOL, 0)
+    upper = builder.op("bits.extract", amount, high=width - 1, low=bits)
+    return builder.op("compare.ne", upper, builder.const(upper.type, 0))
+
+
+def shift_left(builder: Builder, number: Wide, amount: Ref) -> Wide:
+    """``number << amount`` modulo 2^width; zero from the width on. The amount is unsigned."""
+    width = number.width_bits
+    if width <= words.MOST_BITS:
+        return Wide((builder.op("bits.shl", number.word, amount),))
+    far = _beyond(builder, number, amount)
+    moved = _staged(builder, number, amount, lambda x, k: _left(builder, x, k))
+    return words.select(builder, far, words.constant(builder, 0, width), moved)
+
+
+def _left(builder: Builder, number: Wide, amount: int) -> Wide:
+    width = number.width_bits
+    if amount >= width:
+        return words.constant(builder, 0, width)
+    return words.scale(builder, words.extract(builder, number, width - 1 - amount, 0), amount)
+
+
+def _right(builder: Builder, number: Wide, amount: int) -> Wide:
+    width = number.width_bits
+    if amount >= width:
+        return words.constant(builder, 0, width)
+    return words.resize(builder, words.extract(builder, number, width - 1, amount), width)
+
+
+def shift_right(builder: Builder, number: Wide, amount: Ref) -> Wide:
+    """``number >> amount``; zero from the width on. The amount is unsigned."""
+    width = number.width_bits
+    if width <= words.MOST_BITS:
+        return Wide((builder.op("bits.shr", number.word, amount),))
+    far = _beyond(builder, number, amount)
+    moved = _staged(builder, number, amount, lambda x, k: _right(builder, x, k))
+    return words.select(builder, far, words.constant(builder, 0, width), moved)
+
+
+def shift_right_sticky(builder: Builder, number: Wide, amount: Ref) -> tuple[Wide, Ref]:
+    """``number >> amount``, and whether a set bit fell out. The amount is unsigned.
+
+    A stage tells what it drops while it moves, so the lost bits need neither a mask nor a wider shifter.
+    """
+    width = number.width_bits
+    far = _beyond(builder, number, amount)
+    bits = min(width_of(amount.type), (width - 1).bit_length())
+    lost = [builder.op("bits.and", far, words.any_set(builder, number))]
+    for low in range((bits - 1) // 2 * 2, -1, -2):
+        flags = [builder.op("bits.test", amount, index=i) for i in range(low, min(low + 2, bits))]
+        moves = [k << low for k in range(1 << len(flags))]
+        lost.append(_dropped(builder, number, flags, moves))
+        choices = [_right(builder, number, k) if k else number for k in moves]
+        for flag in flags:
+            choices = [words.select(builder, flag, y, x) for x, y in zip(choices[::2], choices[1::2])]
+        (number,) = choices
+    zero = words.constant(builder, 0, width)
+    return words.select(builder, far, zero, number), words.tree(builder, "bits.or", lost)
+
+
+def _dropped(builder: Builder, number: Wide, flags: Sequence[Ref], moves: Sequence[int]) -> Ref:
+    """Whether a stage that moves by ``moves[flags]`` drops a set bit."""
+    width = number.width_bits
+    parts: list[Ref] = []  # whether bits between one move and the next are set
+    for low, high in pairwise(moves):
+        low, high = min(low, width), min(high, width)
+        empty = builder.const(BOOL, 0)
+        parts.append(words.any_set(builder, words.extract(builder, number, high - 1, low)) if low < high else empty)
+    if len(flags) == 1:
+        return builder.op("bits.and", flags[0], parts[0])
+    low_flag, high_flag = flags
+    first = builder.op("bits.and", parts[0], builder.op("bits.or", *flags))
+    second = builder.op("bits.and", parts[1], high_flag)
+    third = builder.op("bits.and", parts[2], builder.op("bits.and", low_flag, high_flag))
+    return words.tree(builder, "bits.or", (first, second, third))
