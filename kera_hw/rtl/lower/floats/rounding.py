@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.builder import index_type
 from kera_hw.rtl.lower.floats.fields import Format, Wires, uint
+from kera_hw.rtl.lower.floats.ranks import shift_left
 from kera_hw.types import IntType
 
 
@@ -28,12 +28,15 @@ class Normal:
     zero: Ref
 
 
-def normalise(wires: Wires, value: Ref, scale: Ref, exponent_bits: int) -> Normal:
+def normalise(
+    wires: Wires, value: Ref, scale: Ref, exponent_bits: int, out: Ref | None = None
+) -> Normal:
     """Move the highest set bit of ``value`` to its top, as far as the exponent allows.
 
     ``scale`` (unsigned, at least 1, ``exponent_bits`` wide) is the biased exponent that the value has when
     the bit *below* the top one is its hidden bit, as a sum has that may carry. The shift is the smaller of
-    the leading zeros and ``scale``.
+    the leading zeros and ``scale``. Where ``out`` is set the value becomes 0 and the base all ones, which
+    makes an infinity at no cost.
     """
     zeros = wires.leading_zeros(value)
     width = wires.width(value)
@@ -43,16 +46,31 @@ def normalise(wires: Wires, value: Ref, scale: Ref, exponent_bits: int) -> Norma
     below = wires.less(difference, wires.builder.const(span, 0))
     empty = wires.none(value)
     stops = wires.either(below, empty)
-    amount_type = index_type(width - 1)
-    amount = wires.select(stops, wires.resize(scale, amount_type.width_bits),
-                          wires.resize(zeros, amount_type.width_bits))
-    base = wires.select(stops, wires.const(0, exponent_bits), wires.resize(difference, exponent_bits))
-    return Normal(wires.left(value, amount), base, empty)
+    bits = (width - 1).bit_length()
+    amount = wires.select(stops, _fitted(wires, scale, bits), _fitted(wires, zeros, bits))
+    base = wires.select(stops, wires.const(0, exponent_bits), _fitted(wires, difference, exponent_bits))
+    if out is not None:
+        if width == 1 << bits:
+            value = wires.cat(value, wires.const(0, 1))  # an amount of all ones must clear it
+            bits = width.bit_length()
+            amount = wires.resize(amount, bits)
+        amount = wires.either(amount, wires.spread(out, bits))
+        base = wires.either(base, wires.spread(out, exponent_bits))
+    moved = shift_left(wires, value, amount)
+    return Normal(wires.high_bits(moved, width), base, empty)
 
 
-def rounds_up(wires: Wires, lowest: Ref, half: Ref, below: Ref) -> Ref:
-    """Nearest even: whether to increment, from the lowest kept bit, the bit below, and any below that."""
-    return wires.both(half, wires.either(lowest, below))
+def _fitted(wires: Wires, value: Ref, width: int) -> Ref:
+    """The low ``width`` bits, unsigned."""
+    return wires.resize(value, width)
+
+
+def decide(wires: Wires, value: Ref, extra: int, sticky: Ref) -> Ref:
+    """Nearest even: whether to round up when ``extra`` low bits (and ``sticky`` below them) fall away."""
+    assert extra >= 1, "rounding needs the bit below the fraction"
+    if extra > 1:
+        sticky = wires.either(sticky, wires.any(wires.low_bits(value, extra - 1)))
+    return wires.both(wires.bit(value, extra - 1), wires.either(wires.bit(value, extra), sticky))
 
 
 def round_magnitude(wires: Wires, form: Format, base: Ref, value: Ref, sticky: Ref) -> Ref:
@@ -62,22 +80,16 @@ def round_magnitude(wires: Wires, form: Format, base: Ref, value: Ref, sticky: R
     ``sticky`` says whether anything below it is not zero; ``base`` is as in ``Normal``. Overflow by rounding
     gives infinity; a base of ``form.top`` or more is the caller's to catch.
     """
-    width = wires.width(value)
     kept = form.fraction_bits + 1
-    extra = width - kept
-    assert extra >= 1, "rounding needs the bit below the fraction"
-    below = sticky
-    if extra > 1:
-        below = wires.either(sticky, wires.any(wires.low_bits(value, extra - 1)))
-    up = rounds_up(wires, wires.bit(value, extra), wires.bit(value, extra - 1), below)
-    return increment(wires, form, base, wires.high_bits(value, kept), up)
+    up = decide(wires, value, wires.width(value) - kept, sticky)
+    upper = wires.cat(wires.resize(base, form.exponent_bits), wires.const(0, form.fraction_bits))
+    return increment(wires, form, upper, wires.high_bits(value, kept), up)
 
 
-def increment(wires: Wires, form: Format, base: Ref, significand: Ref, up: Ref) -> Ref:
-    """``{base, 0} + significand + up``: magnitude bits from a significand with its hidden bit."""
+def increment(wires: Wires, form: Format, upper: Ref, significand: Ref, up: Ref) -> Ref:
+    """``upper + significand + up``: magnitude bits from {base, 0} and a significand with its hidden bit."""
     magnitude = uint(form.width - 1)
-    exponent = wires.cat(wires.resize(base, form.exponent_bits), wires.const(0, form.fraction_bits))
-    return wires.add(exponent, wires.cast(significand, magnitude), wires.cast(up, magnitude))
+    return wires.add(upper, wires.cast(significand, magnitude), wires.cast(up, magnitude))
 
 
 def pack(wires: Wires, form: Format, sign: Ref, magnitude: Ref) -> Ref:

@@ -1,0 +1,62 @@
+"""Variable shifts in ranks of one multiplexer each, coarse ones first.
+
+A 4:1 multiplexer a bit takes two LUTs, a 2:1 one that ends in an adder none (the carry cell holds it); so two
+bits of the amount are used at a time, and the lowest one alone.
+"""
+from __future__ import annotations
+
+from kera_hw.graph.node import Ref
+from kera_hw.rtl.lower.floats.fields import Wires
+
+
+def rank_bounds(bits: int) -> list[tuple[int, int]]:
+    """(highest, lowest) bit of the amount that each rank uses: pairs, and bit 0 alone at the end."""
+    bounds: list[tuple[int, int]] = []
+    high = bits - 1
+    while high >= 0:
+        low = high - 1 if high >= 2 else high
+        bounds.append((high, low))
+        high = low - 1
+    return bounds
+
+
+def shift_left(wires: Wires, value: Ref, amount: Ref) -> Ref:
+    """``value << amount`` in the value's width; the amount is unsigned."""
+    for high, low in rank_bounds(wires.width(amount)):
+        value = _move(wires, "bits.shl", value, amount, high, low)
+    return value
+
+
+def _move(wires: Wires, opcode: str, value: Ref, amount: Ref, high: int, low: int) -> Ref:
+    if high == low:
+        moved = wires.builder.op(opcode, value, wires.const(1 << low, max(1, (1 << low).bit_length())))
+        return wires.select(wires.bit(amount, low), moved, value)
+    step = wires.bits(amount, high, low)
+    return wires.builder.op(opcode, value, wires.cat(step, wires.const(0, low)) if low else step)
+
+
+def shift_right_sticky(wires: Wires, value: Ref, amount: Ref, fill: Ref) -> tuple[Ref, Ref]:
+    """An arithmetic shift of a signed value whose sign is ``fill``; whether a bit unlike it fell off.
+
+    The sticky bit is gathered rank by rank from what each drops, so it is there one level after the value.
+    """
+    sticky = wires.flag(False)
+    for high, low in rank_bounds(wires.width(amount)):
+        dropped = _falls_off(wires, value, fill, wires.bits(amount, high, low), low)
+        sticky = wires.either(sticky, dropped)
+        value = _move(wires, "bits.shr", value, amount, high, low)
+    return value, sticky
+
+
+def _falls_off(wires: Wires, value: Ref, fill: Ref, step: Ref, low: int) -> Ref:
+    """Whether a shift by ``step << low`` drops a bit that is not ``fill``."""
+    body = wires.width(value) - 1
+    found = wires.flag(False)
+    for count in range((1 << wires.width(step)) - 1, 0, -1):
+        bottom, top = (count - 1) << low, min(body, count << low)
+        if bottom >= body:
+            continue
+        piece = wires.bits(value, top - 1, bottom)
+        reached = wires.invert(wires.less(step, wires.const(count, wires.width(step))))
+        found = wires.either(found, wires.both(reached, wires.any(wires.flip_if(fill, piece))))
+    return found
