@@ -11,4 +11,7 @@ TABLE: Table = (
      "Functions, loops and branches nest deeper in each other than the interpreter follows. Split "
      "the program "
      "or flatten the nesting."),
+    ("K0703", "floating-point unit in a foreign mode",
+     "Floats are computed by the host's IEEE 754 units, and something in this process has set them to flush "
+     "subnormals or to round otherwise than to nearest even. Run without the library that did."),
 )
