@@ -111,8 +111,10 @@ def _dropped(builder: Builder, number: Wide, flags: Sequence[Ref], moves: Sequen
     parts: list[Ref] = []  # whether bits between one move and the next are set
     for low, high in pairwise(moves):
         low, high = min(low, width), min(high, width)
-        empty = builder.const(BOOL, 0)
-        parts.append(words.any_set(builder, words.extract(builder, number, high - 1, low)) if low < high else empty)
+        if low < high:
+            parts.append(words.any_set(builder, words.extract(builder, number, high - 1, low)))
+        else:
+            parts.append(builder.const(BOOL, 0))
     if len(flags) == 1:
         return builder.op("bits.and", flags[0], parts[0])
     low_flag, high_flag = flags
