@@ -6,7 +6,9 @@ bits of the amount are used at a time, and the lowest one alone.
 from __future__ import annotations
 
 from kera_hw.graph.node import Ref
+from kera_hw.rtl.lower.floats import words
 from kera_hw.rtl.lower.floats.fields import Wires
+from kera_hw.rtl.lower.floats.words import Wide
 
 
 def rank_bounds(bits: int) -> list[tuple[int, int]]:
@@ -60,3 +62,44 @@ def _falls_off(wires: Wires, value: Ref, fill: Ref, step: Ref, low: int) -> Ref:
         reached = wires.invert(wires.less(step, wires.const(count, wires.width(step))))
         found = wires.either(found, wires.both(reached, wires.any(wires.flip_if(fill, piece))))
     return found
+
+
+def funnel_right(wires: Wires, number: Wide, amount: Ref, width: int) -> tuple[Ref, Ref]:
+    """The low ``width`` bits of ``number >> amount``, and whether a set bit fell off below.
+
+    What lies above the result must be 0 for the amount given. Every rank keeps only what later ranks may
+    still move into the result.
+    """
+    builder = wires.builder
+    sticky = wires.flag(False)
+    for high, low in rank_bounds(wires.width(amount)):
+        flags = [wires.bit(amount, k) for k in range(low, high + 1)]
+        kept = width + (1 << low) - 1
+        sticky = wires.either(sticky, _drops(wires, number, flags, low))
+        choices = [
+            words.extract(builder, number, kept - 1 + (k << low), k << low) for k in range(1 << len(flags))
+        ]
+        for flag in flags:
+            choices = [words.select(builder, flag, b, a) for a, b in zip(choices[::2], choices[1::2])]
+        (number,) = choices
+    return words.resize(builder, number, width).word, sticky
+
+
+def _drops(wires: Wires, number: Wide, flags: list[Ref], low: int) -> Ref:
+    """Whether a set bit lies below the place a rank moves to bit 0."""
+    body = number.width_bits
+    found = wires.flag(False)
+    for count in range(1, 1 << len(flags)):
+        bottom, top = (count - 1) << low, min(body, count << low)
+        if bottom >= body:
+            continue
+        piece = words.any_set(wires.builder, words.extract(wires.builder, number, top - 1, bottom))
+        found = wires.either(found, wires.both(piece, _reaches(wires, flags, count)))
+    return found
+
+
+def _reaches(wires: Wires, flags: list[Ref], count: int) -> Ref:
+    """Whether the number that one or two flags spell (lowest first) is at least ``count``."""
+    if len(flags) == 1:
+        return flags[0]
+    return (wires.either(*flags), flags[1], wires.both(*flags))[count - 1]
