@@ -134,8 +134,8 @@ def copysign(a: Array, b: Array, kind: FloatType) -> Array:
     """The magnitude of ``a`` with the sign of ``b``; that of NaN is +."""
     magnitude, other = floatbits.to_bits(a), floatbits.to_bits(b)
     top = _sign_bit(magnitude, kind)
-    sign: Array = np.where(is_nan(b, kind), magnitude.dtype.type(0), other & top)
-    return _rebuilt((magnitude & ~top) | sign, kind)
+    from_b: Array = np.where(is_nan(b, kind), np.zeros_like(other), other & top)
+    return _rebuilt((magnitude & ~top) | from_b, kind)
 
 
 def is_nan(a: Array, kind: FloatType) -> Array:

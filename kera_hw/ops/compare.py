@@ -1,14 +1,15 @@
-"""Comparisons of scalars of one type, element by element."""
+"""Comparisons of scalars of one type, element by element; on floats they are quiet, and -0 equals +0."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from kera_hw.numerics import floats
 from kera_hw.numerics.arrays import Array
-from kera_hw.ops.rules import SCALAR, first_float, fixed_result_rule, refuse_floats, spread
+from kera_hw.ops.rules import SCALAR, fixed_result_rule, spread
 from kera_hw.ops.spec import EvalCall, OpSpec, Trait
-from kera_hw.types import BOOL
+from kera_hw.types import BOOL, FloatType, element_type
 
 C = Trait.COMMUTATIVE
 
@@ -17,13 +18,15 @@ def _row(verb: str, doc: str, function: Callable[[Array, Array], Array], *traits
     name = f"compare.{verb}"
 
     def evaluate(call: EvalCall) -> Sequence[Array]:
-        refuse_floats(name, call)
         a, b = spread(call.args)
+        kind = element_type(call.arg_types[0])
+        if isinstance(kind, FloatType):
+            a, b = floats.comparable(a, kind), floats.comparable(b, kind)
         return (function(a, b),)
 
     return OpSpec(
         name, doc, fixed_result_rule(name, 2, SCALAR, BOOL), evaluate,
-        frozenset({Trait.ELEMENTWISE, *traits}), unsupported=first_float,
+        frozenset({Trait.ELEMENTWISE, *traits}),
     )
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kera_hw.numerics import fixed, floatbits
+from kera_hw.numerics import fixed, floatbits, floats
 from kera_hw.numerics.arrays import Array, unsigned_bits, wrap
-from kera_hw.ops.rules import SCALAR, Types, check_count, check_kind, fail, first_float, refuse_floats, title
+from kera_hw.ops.rules import SCALAR, Types, check_count, check_kind, fail, title
 from kera_hw.ops.spec import Attrs, EvalCall, OpSpec, Trait
 from kera_hw.types import (
     BoolType,
@@ -55,21 +55,29 @@ def _infer_cast(types: Types, attrs: Attrs) -> Types:
     return (with_element(types[0], target),)
 
 
-def _cast_unsupported(types: Types, results: Types) -> Type | None:
-    if element_type(types[0]) == element_type(results[0]):
-        return None
-    return first_float(types, results)
-
-
 def _cast(call: EvalCall) -> Sequence[Array]:
     source, target = element_type(call.arg_types[0]), element_type(call.types[0])
     if source == target:
         return call.args
-    refuse_floats("convert.cast", call)
+    if isinstance(source, FloatType) or isinstance(target, FloatType):
+        return (_cast_float(call.args[0], source, target),)
     shift_bits = _fraction_bits(target) - _fraction_bits(source)
     if shift_bits == 0:
         return (wrap(call.args[0], _raw(target)),)
     return (fixed.rescale(call.args[0], shift_bits, _raw(target)),)
+
+
+def _cast_float(values: Array, source: Type, target: Type) -> Array:
+    """To, from and between floats."""
+    if isinstance(target, FloatType):
+        if isinstance(source, FloatType):
+            return floats.convert(values, source, target)
+        return floats.from_integer(values, target, _fraction_bits(source))
+    assert isinstance(source, FloatType)
+    raw = _raw(target)
+    if isinstance(target, FixType):
+        return wrap(floats.to_fixed(values, source, raw.min, raw.max, target.fraction_bits), raw)
+    return wrap(floats.to_integer(values, source, raw.min, raw.max), raw)
 
 
 def _infer_bitcast(types: Types, attrs: Attrs) -> Types:
@@ -129,8 +137,9 @@ TABLE: tuple[OpSpec, ...] = (
     OpSpec(
         "convert.cast",
         "The value in another scalar type: integers truncate or extend, fixed point floors and wraps, "
-        "int to float rounds to nearest even, float to int or fix saturates with NaN to 0.",
-        _infer_cast, _cast, _E, attrs=("type",), unsupported=_cast_unsupported,
+        "int, fix and float to float round to nearest even; float to int truncates, float to fix rounds to "
+        "nearest even, both saturate and give 0 for NaN.",
+        _infer_cast, _cast, _E, attrs=("type",),
     ),
     OpSpec(
         "convert.bitcast",

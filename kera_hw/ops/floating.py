@@ -1,60 +1,91 @@
-"""Floating point: typing rules of every operation; evaluation is refused until soft floats exist."""
+"""Floating point, element by element: correctly rounded arithmetic and elementary functions."""
 from __future__ import annotations
 
-from kera_hw.ops.rules import FLOAT, first_float, fixed_result_rule, refuse, same_type_rule
-from kera_hw.ops.spec import OpSpec, Trait
+from collections.abc import Callable, Sequence
+
+from kera_hw.numerics import floats
+from kera_hw.numerics.arrays import Array
+from kera_hw.ops.rules import (
+    FLOAT,
+    first_float,
+    fixed_result_rule,
+    float_kind,
+    refuse,
+    same_type_rule,
+    spread,
+)
+from kera_hw.ops.spec import EvalCall, OpSpec, Trait
 from kera_hw.types import BOOL
 
 C = Trait.COMMUTATIVE
+Function = Callable[..., Array]  # operand arrays, then the format
 
 
-def _row(verb: str, count: int, doc: str, *traits: Trait) -> OpSpec:
+def _evaluate(function: Function) -> Callable[[EvalCall], Sequence[Array]]:
+    def evaluate(call: EvalCall) -> Sequence[Array]:
+        return (function(*spread(call.args), float_kind(call.arg_types[0])),)
+
+    return evaluate
+
+
+def _row(verb: str, count: int, doc: str, function: Function, *traits: Trait) -> OpSpec:
     name = f"floating.{verb}"
     return OpSpec(
-        name, doc, same_type_rule(name, count, FLOAT), refuse(name),
-        frozenset({Trait.ELEMENTWISE, *traits}), unsupported=first_float,
+        name, doc, same_type_rule(name, count, FLOAT), _evaluate(function),
+        frozenset({Trait.ELEMENTWISE, *traits}),
     )
 
 
-def _test(verb: str, doc: str) -> OpSpec:
+def _test(verb: str, doc: str, function: Function) -> OpSpec:
     name = f"floating.{verb}"
     return OpSpec(
-        name, doc, fixed_result_rule(name, 1, FLOAT, BOOL), refuse(name),
+        name, doc, fixed_result_rule(name, 1, FLOAT, BOOL), _evaluate(function),
+        frozenset({Trait.ELEMENTWISE}),
+    )
+
+
+def _elementary(verb: str, doc: str) -> OpSpec:
+    name = f"floating.{verb}"
+    return OpSpec(
+        name, f"{doc}, correctly rounded below f64.", same_type_rule(name, 1, FLOAT), refuse(name),
         frozenset({Trait.ELEMENTWISE}), unsupported=first_float,
     )
 
 
 TABLE: tuple[OpSpec, ...] = (
-    _row("add", 2, "Sum, rounded once to nearest even.", C),
-    _row("sub", 2, "Difference, rounded once to nearest even."),
-    _row("mul", 2, "Product, rounded once to nearest even.", C),
-    _row("div", 2, "Quotient, rounded once to nearest even."),
-    _row("neg", 1, "The other sign; NaN stays the canonical NaN.", Trait.INVOLUTION),
-    _row("abs", 1, "Sign cleared; NaN stays the canonical NaN."),
-    _row("sign", 1, "-1, a zero kept, 1, or NaN."),
-    _row("min", 2, "IEEE 754-2019 minimum: NaN if either is, and -0 is below +0.", C, Trait.IDEMPOTENT),
-    _row("max", 2, "IEEE 754-2019 maximum: NaN if either is, and -0 is below +0.", C, Trait.IDEMPOTENT),
-    _row("fma", 3, "a * b + c with one rounding."),
-    _row("sqrt", 1, "Correctly rounded square root."),
-    _row("rsqrt", 1, "The real 1/sqrt(x), rounded once."),
-    _row("recip", 1, "1/x, rounded once."),
-    _row("floor", 1, "The greatest integer not above x."),
-    _row("ceil", 1, "The least integer not below x."),
-    _row("round", 1, "The nearest integer, ties to even."),
-    _row("trunc", 1, "The integer part of x."),
-    _row("exp", 1, "e to the power x, correctly rounded below f64."),
-    _row("exp2", 1, "2 to the power x, correctly rounded below f64."),
-    _row("log", 1, "Natural logarithm, correctly rounded below f64."),
-    _row("log2", 1, "Binary logarithm, correctly rounded below f64."),
-    _row("sin", 1, "Sine of x in radians, correctly rounded below f64."),
-    _row("cos", 1, "Cosine of x in radians, correctly rounded below f64."),
-    _row("tanh", 1, "Hyperbolic tangent, correctly rounded below f64."),
-    _row("sigmoid", 1, "1 / (1 + exp(-x)), correctly rounded below f64."),
-    _row("erf", 1, "The error function, correctly rounded below f64."),
-    _row("relu", 1, "The greater of x and +0."),
-    _row("gelu", 1, "x times the normal distribution function of x, correctly rounded below f64."),
-    _row("silu", 1, "x times sigmoid(x), correctly rounded below f64."),
-    _row("copysign", 2, "The first operand's magnitude with the second's sign; NaN stays NaN."),
-    _test("is_nan", "Whether the value is NaN."),
-    _test("is_finite", "Whether the value is neither infinite nor NaN."),
+    _row("add", 2, "Sum, rounded once to nearest even.", floats.add, C),
+    _row("sub", 2, "Difference, rounded once to nearest even.", floats.sub),
+    _row("mul", 2, "Product, rounded once to nearest even.", floats.mul, C),
+    _row("div", 2, "Quotient, rounded once to nearest even.", floats.div),
+    _row("neg", 1, "The other sign; NaN stays the canonical NaN.", floats.neg, Trait.INVOLUTION),
+    _row("abs", 1, "Sign cleared; NaN stays the canonical NaN.", floats.absolute),
+    _row("sign", 1, "-1, a zero kept, 1, or NaN.", floats.sign),
+    _row("min", 2, "IEEE 754-2019 minimum: NaN if either is, and -0 is below +0.", floats.minimum,
+         C, Trait.ASSOCIATIVE, Trait.IDEMPOTENT),
+    _row("max", 2, "IEEE 754-2019 maximum: NaN if either is, and -0 is below +0.", floats.maximum,
+         C, Trait.ASSOCIATIVE, Trait.IDEMPOTENT),
+    _row("fma", 3, "a * b + c with one rounding.", floats.fma),
+    _row("sqrt", 1, "Correctly rounded square root; -0 stays.", floats.sqrt),
+    _row("rsqrt", 1, "The real 1/sqrt(x), rounded once; ±0 gives ±infinity.", floats.rsqrt),
+    _row("recip", 1, "1/x, rounded once.", floats.recip),
+    _row("floor", 1, "The greatest integer not above x.", floats.floor),
+    _row("ceil", 1, "The least integer not below x.", floats.ceil),
+    _row("round", 1, "The nearest integer, ties to even; a zero has the sign of x.", floats.round_even),
+    _row("trunc", 1, "The integer part of x.", floats.trunc),
+    _elementary("exp", "e to the power x"),
+    _elementary("exp2", "2 to the power x"),
+    _elementary("log", "Natural logarithm"),
+    _elementary("log2", "Binary logarithm"),
+    _elementary("sin", "Sine of x in radians"),
+    _elementary("cos", "Cosine of x in radians"),
+    _elementary("tanh", "Hyperbolic tangent"),
+    _elementary("sigmoid", "1 / (1 + exp(-x))"),
+    _elementary("erf", "The error function"),
+    _row("relu", 1, "The greater of x and +0.", floats.relu),
+    _elementary("gelu", "x times the normal distribution function of x"),
+    _elementary("silu", "x times sigmoid(x)"),
+    _row("copysign", 2, "The first operand's magnitude with the second's sign; NaN stays NaN.",
+         floats.copysign),
+    _test("is_nan", "Whether the value is NaN.", floats.is_nan),
+    _test("is_finite", "Whether the value is neither infinite nor NaN.", floats.is_finite),
 )

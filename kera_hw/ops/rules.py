@@ -87,6 +87,13 @@ def raw_int(kind: Type) -> IntType:
     return element
 
 
+def float_kind(kind: Type) -> FloatType:
+    """The format of a floating-point operand's elements."""
+    element = element_type(kind)
+    assert isinstance(element, FloatType)
+    return element
+
+
 def joint_shape(op: str, types: Types) -> TensorType | None:
     """The tensor type that gives an element-wise result its shape and space; None for all scalars."""
     found: TensorType | None = None

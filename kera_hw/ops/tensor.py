@@ -5,14 +5,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from kera_hw.numerics import tensors
+from kera_hw.numerics import floats, tensors
 from kera_hw.numerics.arrays import Array, wrap
 from kera_hw.ops import shaping
 from kera_hw.ops.rules import Types, check_count, check_kind, fail, title
-from kera_hw.ops.spec import Attrs, EvalCall, InferRule, OpSpec, Trait, Unsupported
-from kera_hw.types import FixType, FloatType, IntType, TensorType, Type, numpy_dtype
-
-IOTA_FLOAT_LIMIT = 1 << 24  # every count below is exact in float32, from which narrower formats round once
+from kera_hw.ops.spec import Attrs, EvalCall, InferRule, OpSpec, Trait
+from kera_hw.types import FixType, FloatType, IntType, TensorType, Type
 
 
 def _infer_iota(types: Types, attrs: Attrs) -> Types:
@@ -26,21 +24,11 @@ def _infer_iota(types: Types, attrs: Attrs) -> Types:
     return (TensorType(element, (attrs["size"],)),)
 
 
-def _iota_unsupported(types: Types, results: Types) -> Type | None:
-    tensor = results[0]
-    assert isinstance(tensor, TensorType)
-    too_long = isinstance(tensor.element, FloatType) and tensor.size > IOTA_FLOAT_LIMIT
-    return tensor if too_long else None
-
-
 def _iota(call: EvalCall) -> Sequence[Array]:
     kind: Type = call.attrs["type"]
-    refused = _iota_unsupported((), call.types)
-    if refused is not None:
-        raise Unsupported("tensor.iota", refused)
     counts: Array = np.arange(call.attrs["size"], dtype=np.uint64)
     if isinstance(kind, FloatType):
-        values = counts.astype(np.float64 if kind.name == "f64" else np.float32).astype(numpy_dtype(kind))
+        values = floats.from_integer(counts, kind)
     elif isinstance(kind, FixType):
         values = wrap(counts << np.uint64(kind.fraction_bits), kind.raw)
     else:
@@ -144,8 +132,8 @@ TABLE: tuple[OpSpec, ...] = (
     ),
     _row("gather", "Rows of axis 0 by a tensor of indices, each clamped.", shaping.infer_gather, _gather),
     OpSpec(
-        "tensor.iota", "0, 1, 2, ... as values of the type; integers and formats wrap.",
-        _infer_iota, _iota, _S, attrs=("size", "type"), unsupported=_iota_unsupported,
+        "tensor.iota", "0, 1, 2, ... as values of the type; integers and formats wrap, floats round.",
+        _infer_iota, _iota, _S, attrs=("size", "type"),
     ),
     _row("stack", "Values of one type along a new outer axis.", shaping.infer_stack, _stack),
     _row("shift_in", "Axis 0 without its first element, with a new last one.",
