@@ -293,3 +293,13 @@ def _row(builder: Builder, a: Sequence[Ref | None], b: Sequence[Ref | None], k: 
         else:
             products.append(Wide((builder.op("integer.mul", builder.cast(x, kind), builder.cast(y, kind)),)))
     return join(builder, *reversed(products))
+
+
+def gather(builder: Builder, flags: Sequence[Ref]) -> Wide:
+    """Bools as a number, the first the most significant."""
+    limbs: list[Ref] = []
+    end = len(flags)
+    for size in _layout(len(flags)):
+        limbs.append(cat(builder, flags[end - size : end]))
+        end -= size
+    return Wide(tuple(limbs))
