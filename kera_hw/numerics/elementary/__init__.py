@@ -5,12 +5,13 @@ from functools import cache
 
 import numpy as np
 
+from kera_hw.numerics import rounding
 from kera_hw.numerics.arrays import Array
 from kera_hw.numerics.elementary import narrow
 from kera_hw.numerics.elementary.program import Program, trace
 from kera_hw.numerics.elementary.run import Runner
-from kera_hw.numerics.floatbits import canonical_nans
-from kera_hw.types import FloatType, numpy_dtype
+from kera_hw.numerics.host import check_host, ieee
+from kera_hw.types import FloatType
 
 FUNCTIONS: tuple[str, ...] = (
     "exp", "exp2", "log", "log2", "sin", "cos", "tanh", "sigmoid", "erf", "gelu", "silu",
@@ -28,13 +29,13 @@ def _runner(name: str) -> Runner:
     return Runner(program(name))
 
 
+@ieee
 def evaluate(name: str, values: Array, kind: FloatType) -> Array:
-    """A function of ``FUNCTIONS`` at every element of an array of the format's dtype; NaNs are canonical."""
+    """A function of ``FUNCTIONS`` at every element of an array of the format's dtype; NaNs are canonical.
+
+    Raises KeraError (K0703) where the host's arithmetic is not IEEE 754's.
+    """
     assert kind.name != "f64", "f64 has algorithms of its own"
-    with np.errstate(all="ignore"):
-        result = _runner(name)(np.ascontiguousarray(values).reshape(-1).astype(np.float64))
-        # bf16 by way of f32: rounding twice never differs (tested on all inputs).
-        if kind.name == "bf16":
-            result = result.astype(np.float32)
-        narrowed = result.astype(numpy_dtype(kind))
-    return canonical_nans(narrowed, kind).reshape(values.shape)
+    check_host()
+    wide = rounding.widen(np.ascontiguousarray(values).reshape(-1), kind)
+    return rounding.narrow(_runner(name)(wide), kind).reshape(values.shape)

@@ -8,6 +8,7 @@ import numpy as np
 
 from kera_hw.numerics.arrays import Array
 from kera_hw.numerics.elementary.program import Program, Sort, Step, bits_real
+from kera_hw.numerics.host import ieee
 
 BLOCK = 4096
 
@@ -45,12 +46,12 @@ class Runner:
                 )
                 self._actions.append((index, _action(step, tables), dead))
 
+    @ieee
     def __call__(self, values: Array) -> Array:
         """The function at every element of a flat f64 array, as a new f64 array."""
         out = np.empty(values.shape, np.float64)
-        with np.errstate(all="ignore"):
-            for start in range(0, len(values), BLOCK):
-                out[start : start + BLOCK] = self._block(values[start : start + BLOCK])
+        for start in range(0, len(values), BLOCK):
+            out[start : start + BLOCK] = self._block(values[start : start + BLOCK])
         return out
 
     def _block(self, values: Array) -> Any:
