@@ -43,6 +43,8 @@ class Builder:
         self._values: dict[Node, int | None] = {}
         self._ranges: dict[Ref, Range] = {}
         self._memo: dict[object, Ref] = {}
+        self.canonical: set[tuple[Ref, Type]] = set()
+        """Bits of floats (with their format) that hold no NaN but the canonical one."""
 
     # Constants
 

@@ -37,30 +37,42 @@ def _move(wires: Wires, opcode: str, value: Ref, amount: Ref, high: int, low: in
     return wires.builder.op(opcode, value, wires.cat(step, wires.const(0, low)) if low else step)
 
 
-def shift_right_sticky(wires: Wires, value: Ref, amount: Ref, fill: Ref) -> tuple[Ref, Ref]:
-    """An arithmetic shift of a signed value whose sign is ``fill``; whether a bit unlike it fell off.
+def shift_right(wires: Wires, value: Ref, amount: Ref) -> Ref:
+    """``value >> amount``: arithmetic on a signed value; the amount is unsigned."""
+    for high, low in rank_bounds(wires.width(amount)):
+        value = _move(wires, "bits.shr", value, amount, high, low)
+    return value
 
-    The sticky bit is gathered rank by rank from what each drops, so it is there one level after the value.
+
+def shift_right_sticky(
+    wires: Wires, value: Ref, amount: Ref, fill: Ref | None = None
+) -> tuple[Ref, Ref]:
+    """``value >> amount``, and whether a bit unlike the ``fill`` fell off.
+
+    ``fill`` is the sign of a signed value; None goes with an unsigned one. The sticky bit is gathered rank by
+    rank from what each drops, so it is there one level after the value.
     """
     sticky = wires.flag(False)
+    body = wires.width(value) - (fill is not None)
     for high, low in rank_bounds(wires.width(amount)):
-        dropped = _falls_off(wires, value, fill, wires.bits(amount, high, low), low)
+        dropped = _falls_off(wires, wires.resize(value, body), fill, wires.bits(amount, high, low), low)
         sticky = wires.either(sticky, dropped)
         value = _move(wires, "bits.shr", value, amount, high, low)
     return value, sticky
 
 
-def _falls_off(wires: Wires, value: Ref, fill: Ref, step: Ref, low: int) -> Ref:
+def _falls_off(wires: Wires, body: Ref, fill: Ref | None, step: Ref, low: int) -> Ref:
     """Whether a shift by ``step << low`` drops a bit that is not ``fill``."""
-    body = wires.width(value) - 1
     found = wires.flag(False)
-    for count in range((1 << wires.width(step)) - 1, 0, -1):
-        bottom, top = (count - 1) << low, min(body, count << low)
-        if bottom >= body:
+    flags = [wires.bit(step, k) for k in range(wires.width(step))]
+    for count in range(1, 1 << len(flags)):
+        bottom, top = (count - 1) << low, min(wires.width(body), count << low)
+        if bottom >= wires.width(body):
             continue
-        piece = wires.bits(value, top - 1, bottom)
-        reached = wires.invert(wires.less(step, wires.const(count, wires.width(step))))
-        found = wires.either(found, wires.both(reached, wires.any(wires.flip_if(fill, piece))))
+        piece = wires.bits(body, top - 1, bottom)
+        if fill is not None:
+            piece = wires.flip_if(fill, piece)
+        found = wires.either(found, wires.both(_reaches(wires, flags, count), wires.any(piece)))
     return found
 
 

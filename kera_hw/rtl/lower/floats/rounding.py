@@ -50,14 +50,10 @@ def normalise(
     amount = wires.select(stops, _fitted(wires, scale, bits), _fitted(wires, zeros, bits))
     base = wires.select(stops, wires.const(0, exponent_bits), _fitted(wires, difference, exponent_bits))
     if out is not None:
-        if width == 1 << bits:
-            value = wires.cat(value, wires.const(0, 1))  # an amount of all ones must clear it
-            bits = width.bit_length()
-            amount = wires.resize(amount, bits)
+        assert width < 1 << bits, "an amount of all ones must clear the value"
         amount = wires.either(amount, wires.spread(out, bits))
         base = wires.either(base, wires.spread(out, exponent_bits))
-    moved = shift_left(wires, value, amount)
-    return Normal(wires.high_bits(moved, width), base, empty)
+    return Normal(shift_left(wires, value, amount), base, empty)
 
 
 def _fitted(wires: Wires, value: Ref, width: int) -> Ref:

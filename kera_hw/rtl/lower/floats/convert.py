@@ -1,0 +1,231 @@
+"""Conversions between floats, and between floats and integers or fixed point of every width."""
+from __future__ import annotations
+
+from kera_hw.graph.node import Ref
+from kera_hw.rtl.lower.builder import Builder
+from kera_hw.rtl.lower.floats import shifts, words
+from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, unpack
+from kera_hw.rtl.lower.floats.ranks import shift_right, shift_right_sticky
+from kera_hw.rtl.lower.floats.rounding import decide, normalise, round_magnitude
+from kera_hw.types import BoolType, FixType, FloatType, IntType, Type
+
+
+def raw_type(kind: Type) -> tuple[IntType, int]:
+    """The integer type and the fraction bits of an integer or fixed-point type."""
+    if isinstance(kind, FixType):
+        return kind.raw, kind.fraction_bits
+    assert isinstance(kind, IntType)
+    return kind, 0
+
+
+# To floats
+
+
+def from_integer(builder: Builder, source: Type, target: FloatType, raw: Ref) -> Ref:
+    """An integer, a bool or the raw integer of a fixed-point value, to nearest even."""
+    wires, form = Wires(builder), Format(target)
+    if isinstance(source, BoolType):
+        one = wires.const(form.bias << form.fraction_bits, form.width)
+        return wires.select(raw, one, wires.const(0, form.width))
+    kind, fraction = raw_type(source)
+    sign = wires.less(raw, builder.const(kind, 0)) if kind.signed else wires.flag(False)
+    size = builder.op("integer.abs", raw) if kind.signed else raw
+    size = builder.cast(size, IntType(kind.width_bits, False))
+    width = max(kind.width_bits, form.fraction_bits + 2)
+    if width > kind.width_bits:  # room for the whole significand and a bit to round by
+        size = wires.cat(size, wires.const(0, width - kind.width_bits))
+    scale = form.bias + kind.width_bits - 2 - fraction
+    assert scale >= 1, "a fixed-point value of at most 64 fraction bits is a normal number or zero"
+    return wires.cat(sign, _scaled(wires, form, size, scale))
+
+
+def _scaled(wires: Wires, form: Format, value: Ref, scale: int) -> Ref:
+    """Magnitude bits of an unsigned value whose second highest bit has the biased exponent ``scale``."""
+    bits = max(form.exponent_bits, scale.bit_length())
+    normal = normalise(wires, value, wires.const(scale, bits), form.exponent_bits)
+    magnitude = round_magnitude(wires, form, normal.base, normal.value, wires.flag(False))
+    if scale + 1 < form.top:
+        return magnitude
+    zeros = wires.leading_zeros(value)
+    over = wires.less(zeros, wires.builder.const(zeros.type, scale + 2 - form.top))
+    return wires.select(over, wires.const(form.infinity, form.width - 1), magnitude)
+
+
+# Between formats
+
+
+def between(builder: Builder, source: FloatType, target: FloatType, word: Ref) -> Ref:
+    """Another float format, to nearest even."""
+    x, form = unpack(builder, source, word), Format(target)
+    wires = x.wires
+    if target.exponent_bits == source.exponent_bits:
+        magnitude = _same_exponents(x, form)
+    elif target.exponent_bits > source.exponent_bits:
+        magnitude = _more_exponents(x, form)
+    else:
+        magnitude = _fewer_exponents(x, form)
+    result = wires.select(x.is_nan, wires.const(form.nan, form.width - 1), magnitude)
+    return wires.cat(wires.unless(x.sign, x.is_nan), result)
+
+
+def _same_exponents(x: Fields, form: Format) -> Ref:
+    """The exponent field stays, of subnormals too; infinity has no fraction to round."""
+    wires, dropped = x.wires, x.form.fraction_bits - form.fraction_bits
+    if dropped <= 0:
+        return wires.cat(x.magnitude, wires.const(0, -dropped)) if dropped else x.magnitude
+    up = decide(wires, x.magnitude, dropped, wires.flag(False))
+    kept = wires.high_bits(x.magnitude, form.width - 1)
+    return wires.add(kept, wires.cast(up, kept.type))
+
+
+def _more_exponents(x: Fields, form: Format) -> Ref:
+    """Subnormals become normal numbers; a narrower fraction is rounded."""
+    wires, offset = x.wires, form.bias - x.form.bias
+    value = wires.cat(wires.const(0, 1), x.significand)
+    missing = form.fraction_bits + 2 - wires.width(value)
+    if missing > 0:
+        value = wires.cat(value, wires.const(0, missing))
+    scale = wires.add(wires.resize(x.scale, form.exponent_bits), wires.const(offset, form.exponent_bits))
+    normal = normalise(wires, value, scale, form.exponent_bits)
+    magnitude = round_magnitude(wires, form, normal.base, normal.value, wires.flag(False))
+    return wires.select(x.is_top, wires.const(form.infinity, form.width - 1), magnitude)
+
+
+def _fewer_exponents(x: Fields, form: Format) -> Ref:
+    """What is too small is moved right into a subnormal, what is too large becomes infinity."""
+    wires, offset = x.wires, x.form.bias - form.bias
+    kept = form.fraction_bits + 1
+    value = x.significand
+    if wires.width(value) < kept + 2:
+        value = wires.cat(value, wires.const(0, kept + 2 - wires.width(value)))
+    width = wires.width(value)
+    span = IntType(x.form.exponent_bits + 2, True)
+    exponent = wires.subtract(wires.cast(x.scale, span), wires.builder.const(span, offset))
+    low = wires.less(exponent, wires.builder.const(span, 1))
+    # 1 - exponent places to the right; from kept + 1 on nothing but the sticky bit is left.
+    bits = (kept + 1).bit_length()
+    places = wires.resize(wires.subtract(wires.builder.const(span, 1), exponent), span.width_bits)
+    far = wires.any(wires.bits(places, span.width_bits - 2, bits)) if bits < span.width_bits - 1 else wires.flag(False)
+    amount = wires.either(wires.low_bits(places, bits), wires.spread(far, bits))
+    amount = wires.select(low, amount, wires.const(0, bits))
+    moved, sticky = shift_right_sticky(wires, value, amount)
+    base = wires.select(low, wires.const(0, form.exponent_bits),
+                        wires.resize(wires.subtract(exponent, wires.builder.const(span, 1)), form.exponent_bits))
+    up = decide(wires, moved, width - kept, sticky)
+    magnitude = IntType(form.width - 1, False)
+    upper = wires.cat(base, wires.const(0, form.fraction_bits))
+    rounded = wires.add(upper, wires.cast(wires.high_bits(moved, kept), magnitude), wires.cast(up, magnitude))
+    over = wires.less(wires.builder.const(span, form.top - 1), exponent)
+    return wires.select(over, wires.const(form.infinity, form.width - 1), rounded)
+
+
+# From floats
+
+
+def to_integer(builder: Builder, source: FloatType, target: Type, word: Ref) -> Ref:
+    """The raw integer: toward zero for integers, nearest even for fixed point; saturating, NaN gives 0."""
+    kind, fraction = raw_type(target)
+    x = unpack(builder, source, word)
+    if isinstance(target, IntType):
+        return _truncated(x, kind)
+    return _rounded(x, kind, fraction)
+
+
+def _truncated(x: Fields, kind: IntType) -> Ref:
+    """Toward zero: the complement of a negative is shifted, and completed by the last addition.
+
+    Magnitudes too large are all ones from the start, negative ones without the completing one: so the
+    greatest and the least value come out by themselves.
+    """
+    wires, form = x.wires, x.form
+    if not kind.signed:
+        return _truncated_unsigned(x, kind)
+    most = kind.width_bits - 1  # bits of the magnitude
+    width = max(most, form.fraction_bits + 1)
+    negative = wires.unless(x.sign, x.is_nan)
+    if most == 0:
+        return wires.select(
+            wires.both(negative, _at_least(x, form.bias)), wires.builder.const(kind, -1),
+            wires.builder.const(kind, 0),
+        )
+    over = wires.unless(_at_least(x, form.bias + most), x.is_nan)
+    value = wires.either(_top_aligned(x, width), wires.spread(over, width))
+    flipped = wires.cat(negative, wires.flip_if(negative, value))
+    signed = wires.cast(flipped, IntType(width + 1, True))
+    amount = _amount(x, x.exponent, most - 1, most, over)
+    moved = shift_right(wires, signed, amount)
+    whole = wires.cast(wires.right(moved, width - most), kind)
+    return wires.add(whole, wires.cast(wires.unless(negative, over), kind))
+
+
+def _truncated_unsigned(x: Fields, kind: IntType) -> Ref:
+    wires, form = x.wires, x.form
+    most = kind.width_bits
+    width = max(most, form.fraction_bits + 1)
+    void = wires.either(x.sign, x.is_nan)
+    over = wires.unless(_at_least(x, form.bias + most), void)
+    value = wires.either(_top_aligned(x, width), wires.spread(over, width))
+    amount = _amount(x, x.exponent, most - 1, most, over)
+    amount = wires.either(amount, wires.spread(void, wires.width(amount)))
+    moved = shift_right(wires, value, amount)
+    return wires.cast(wires.high_bits(moved, most), kind)
+
+
+def _at_least(x: Fields, exponent: int) -> Ref:
+    """Whether the exponent field is at least a number (which may be beyond the field)."""
+    wires, form = x.wires, x.form
+    if exponent > form.top:
+        return x.is_top
+    return wires.invert(wires.less(x.exponent, wires.const(exponent, form.exponent_bits)))
+
+
+def _top_aligned(x: Fields, width: int) -> Ref:
+    missing = width - x.form.fraction_bits - 1
+    return x.wires.cat(x.significand, x.wires.const(0, missing)) if missing else x.significand
+
+
+def _amount(x: Fields, exponent: Ref, highest: int, clears: int, none: Ref) -> Ref:
+    """How far the top-aligned significand moves right when its top has the weight 2^highest.
+
+    Too far is all ones, which shifts at least ``clears`` bits out; where ``none`` holds, nothing moves.
+    """
+    wires, form = x.wires, x.form
+    bits = clears.bit_length()
+    span = IntType(max(form.exponent_bits, (form.bias + highest).bit_length()) + 2, True)
+    places = wires.subtract(wires.builder.const(span, form.bias + highest), wires.cast(exponent, span))
+    pattern = wires.resize(places, span.width_bits)
+    amount = wires.low_bits(pattern, bits)
+    far = wires.any(wires.bits(pattern, span.width_bits - 2, bits)) if bits < span.width_bits - 1 else None
+    if far is not None:
+        amount = wires.either(amount, wires.spread(far, bits))
+    if 0 <= form.bias + highest - form.top < clears:  # elsewhere the top exponent is too far by itself
+        amount = wires.either(amount, wires.spread(x.is_nan, bits))
+    return wires.select(none, wires.const(0, bits), amount)
+
+
+def _rounded(x: Fields, kind: IntType, fraction: int) -> Ref:
+    """To nearest even, then saturating, on the magnitude; the least value is saturation's own."""
+    wires, form, builder = x.wires, x.form, x.wires.builder
+    most = kind.width_bits - kind.signed
+    negative = wires.unless(x.sign, x.is_nan)
+    over = wires.unless(_at_least(x, form.bias + most - fraction), x.is_nan)
+    width = max(most + 1, form.fraction_bits + 2)
+    missing = width - form.fraction_bits - 1
+    value = words.scale(builder, words.of(builder, x.significand), missing)
+    amount = _amount(x, x.scale, most - 1 - fraction, width, x.is_nan)
+    moved, sticky = shifts.shift_right_sticky(builder, value, amount)
+    extra = width - most
+    kept = words.extract_word(builder, moved, width - 1, extra)
+    if extra > 1:
+        low = words.extract(builder, moved, extra - 2, 0)
+        sticky = wires.either(sticky, words.any_set(builder, low))
+    up = wires.both(words.bit(builder, moved, extra - 1), wires.either(wires.bit(kept, 0), sticky))
+    up = wires.unless(up, x.is_nan)
+    over = wires.either(over, wires.both(up, wires.all(kept)))
+    kept = wires.select(x.is_nan, wires.const(0, most), kept)
+    size = builder.cast(wires.add(kept, builder.cast(up, kept.type)), kind)
+    low_end, high_end = builder.const(kind, kind.min), builder.const(kind, kind.max)
+    if not kind.signed:
+        return wires.select(negative, low_end, wires.select(over, high_end, size))
+    whole = wires.select(negative, builder.op("integer.neg", size), size)
+    return wires.select(over, wires.select(negative, low_end, high_end), whole)
