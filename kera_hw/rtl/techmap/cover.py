@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from kera_hw.rtl.techmap import fuse, truth
+from kera_hw.rtl.techmap import absorb, fuse, truth
 from kera_hw.rtl.techmap.net import Item, Net, known
 from kera_hw.schedule.netlist import Bits, Segment, bits_width, concat, slice_bits
 
@@ -209,10 +209,10 @@ class _Covering:
         if len(operands) != 1:
             return []
         bits = operands[0]
-        cells = {s.cell for s in bits if s.cell is not None}
-        if len(cells) != 1:
+        gates = [s for s in bits if s.cell is not None]
+        if not gates:
             return []
-        (cell,) = cells
+        cell = max(gates, key=lambda s: s.width).cell
         assert cell is not None
         zero = known(a) == 0
         found: list[Fused] = []
@@ -222,10 +222,23 @@ class _Covering:
             order = fuse.legal_order(inner, count, zero)
             if order is None or count > 3:
                 continue
-            leaves = _through(cut, bits)
+            leaves = absorb.through(cut.leaves, cut.table, cell, bits, self._views)
+            if leaves is None and all(s.cell == cell for s in gates):
+                leaves = _through(cut, bits)
             if leaves is not None:
                 ordered = tuple(leaves[k] for k in order)
                 found.append(Fused(a, ordered, fuse.reorder(inner, order)))
+        return found
+
+    def _views(self, segment: Segment) -> list[absorb.View]:
+        """A single bit as itself, and by the cuts of its gate over single bits."""
+        assert segment.cell is not None
+        found: list[absorb.View] = [(((segment,),), 0b10)]
+        for cut in self.cuts.get(segment.cell, ()):
+            leaves = tuple(
+                leaf if bits_width(leaf) == 1 else slice_bits(leaf, segment.low, 1) for leaf in cut.leaves
+            )
+            found.append((leaves, cut.table))
         return found
 
 

@@ -88,7 +88,7 @@ class Net:
 
     def _gate(self, table: int, operands: Sequence[Bits], width: int) -> Bits:
         """One run: every operand is all constant of one value, or free of constants."""
-        kept = list(operands)
+        kept = [bits[:1] if _repeats(bits) else bits for bits in operands]
         k = 0
         while k < len(kept):
             bits, count = kept[k], len(kept)
@@ -262,6 +262,12 @@ class Net:
             tables = [sum((word >> i & 1) << k for k, word in enumerate(words)) for i in range(width)]
             return concat(self.logic(table, bits, 1) for table in tables)
         return cell_bits(self.make("rom", width, (address,), tuple(words)), width)
+
+
+def _repeats(bits: Bits) -> bool:
+    """Whether a vector is one bit over and over."""
+    first = bits[0]
+    return len(bits) > 1 and first.width == 1 and all(segment == first for segment in bits)
 
 
 def _wide(name: str, count: int) -> int:
