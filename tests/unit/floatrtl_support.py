@@ -66,9 +66,14 @@ def is_nan(kind: FloatType, word: int) -> bool:
     return magnitude > ((1 << kind.exponent_bits) - 1) << kind.fraction_bits
 
 
+def oracle_name(op: str, kind: FloatType) -> str:
+    """Who decides an operation."""
+    return "SoftFloat" if kind.name in _SOFT and op in _SOFT_NAMES else "MPFR"
+
+
 def foreign(op: str, kind: FloatType, columns: Sequence[Sequence[int]]) -> list[int]:
     """Results by SoftFloat where it has the operation, by MPFR elsewhere, with the one NaN."""
-    if kind.name in _SOFT and op in _SOFT_NAMES:
+    if oracle_name(op, kind) == "SoftFloat":
         function, size = getattr(_SOFT[kind.name], _SOFT_NAMES[op]), kind.width_bits // 8
         make = _SOFT[kind.name].from_bytes
         found = [
