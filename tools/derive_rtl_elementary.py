@@ -21,6 +21,19 @@ def nearest(value: object) -> int:
     return int(mp.nint(value))
 
 
+def rows_of(words: Iterable[int], indent: str) -> list[str]:
+    """Hexadecimal words in lines of the usual length."""
+    lines: list[str] = []
+    row = indent
+    for word in words:
+        text = f" {word:#x},"
+        if len(row) + len(text) > 108:
+            lines.append(row)
+            row = indent
+        row += text
+    return [*lines, row]
+
+
 def write(name: str, title: str, parts: Iterable[tuple[str, object]]) -> None:
     """A module of constants; tables as rows of hexadecimal words."""
     lines = [f'"""{title}', "", "Written by tools/derive_rtl_elementary.py; not edited by hand.", '"""',
@@ -30,15 +43,13 @@ def write(name: str, title: str, parts: Iterable[tuple[str, object]]) -> None:
             lines.append(f"{key} = {value:#x}")
             continue
         assert isinstance(value, list)
-        lines.append(f"{key}: tuple[int, ...] = (")
-        row = "   "
-        for word in value:
-            text = f" {word:#x},"
-            if len(row) + len(text) > 108:
-                lines.append(row)
-                row = "   "
-            row += text
-        lines += [row, ")"]
+        if isinstance(value[0], list):
+            lines.append(f"{key}: tuple[tuple[int, ...], ...] = (")
+            for column in value:
+                lines += ["    (", *rows_of(column, "       "), "    ),"]
+        else:
+            lines += [f"{key}: tuple[int, ...] = (", *rows_of(value, "   ")]
+        lines.append(")")
     (OUT / f"{name}.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -62,7 +73,57 @@ def exponential() -> None:
     ])
 
 
-PARTS: dict[str, Callable[[], None]] = {"exponential": exponential}
+Function = Callable[[object], object]
+
+
+def fit(function: Function, low: object, width: object, degree: int, unit: object) -> list[int]:
+    """Coefficients, in units, of the polynomial in (x - low) / width that meets ``function`` at Chebyshev's
+    points of [low, low + width]: within a few parts of the best one's error.
+    """
+    count = degree + 1
+    points = [(1 - mp.cos(mp.pi * (2 * i + 1) / (2 * count))) / 2 for i in range(count)]
+    matrix = mp.matrix(count, count)
+    for i, point in enumerate(points):
+        for j in range(count):
+            matrix[i, j] = point**j
+    values = mp.matrix([function(low + width * point) for point in points])
+    return [nearest(c / unit) for c in mp.lu_solve(matrix, values)]
+
+
+FLOORS = 2
+"""What the floors of five Horner steps lose on average, in units; most of it in the last ones."""
+
+
+def logarithm() -> None:
+    """|log(1 + t)| and |log2(1 + t)| on segments of 2^-9: 256 above 0, 129 below."""
+    point, width, degree = 58, mpf(2) ** -9, 5
+    unit = mpf(2) ** -point
+    columns: dict[str, list[list[int]]] = {}
+    for name, scale in (("NATURAL", mpf(1)), ("BINARY", 1 / mp.log(2))):
+        rows: list[list[int]] = []
+        for sign, count in ((1, 256), (-1, 129)):
+            for i in range(count):
+                if i == 0:
+                    rows.append([0, *_through_zero(sign, scale, width, degree, unit)])
+                    continue
+                row = fit(lambda u, s=sign: s * scale * mp.log1p(s * u), i * width, width, degree, unit)
+                rows.append([row[0] + FLOORS, *row[1:]])
+        columns[name] = [list(column) for column in zip(*rows)]
+    ln2 = mp.log(2)
+    write("logarithm_data", "Tables of log and log2 on f32: a column per power, segments above 0, then below.", [
+        ("POINT", point),
+        ("LN2_HIGH", [nearest(16 * i * ln2 * mpf(2) ** 54) for i in range(10)]),
+        ("LN2_LOW", [nearest(i * ln2 * mpf(2) ** 54) for i in range(16)]),
+        ("NATURAL", columns["NATURAL"]), ("BINARY", columns["BINARY"]),
+    ])
+
+
+def _through_zero(sign: int, scale: object, width: object, degree: int, unit: object) -> list[int]:
+    """Coefficients 1 to ``degree`` of the segment that touches 0, of the function's quotient by u."""
+    return fit(lambda u: sign * scale * mp.log1p(sign * u) / u * width, mpf(0), width, degree - 1, unit)
+
+
+PARTS: dict[str, Callable[[], None]] = {"exponential": exponential, "logarithm": logarithm}
 
 
 def main(names: list[str]) -> None:

@@ -10,14 +10,11 @@ close again are listed and decided by MPFR.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-
-import gmpy2
 
 from kera_hw.graph.store import Store
 from kera_hw.rtl.lower.builder import Builder

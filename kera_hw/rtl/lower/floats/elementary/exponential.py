@@ -1,4 +1,4 @@
-"""exp and exp2 on f32: two tables and a quadratic, as in Tang's method with a second table for a second digit.
+"""exp and exp2 on f32: two tables and a quadratic: Tang's method with a second table for a second digit.
 
 The argument becomes a fixed-point number, x = n ln 2 + r (exp) or x = n + r (exp2) with 0 <= r < 1. The
 first 9 bits of r choose T1 = e^h1, the next 10 choose A = e^h2 - 1, and what remains, below 2^-19, needs
@@ -102,7 +102,8 @@ def round_power(exact: Exact, power: Power) -> Ref:
     """
     value, point = power.value, VALUE_POINT
     carried = exact.bit(value, point + 1)
-    kept = exact.select(carried, exact.bits(value, point + 1, point - 23), exact.bits(value, point, point - 24))
+    larger, smaller = exact.bits(value, point + 1, point - 23), exact.bits(value, point, point - 24)
+    kept = exact.select(carried, larger, smaller)
     field = exact.add(power.scale, exact.const(126), carried)  # the exponent field less one
     low, high = exact.range(field)
     subnormal = exact.less(field, exact.const(0))
