@@ -172,6 +172,13 @@ def ordered(a: Array, kind: FloatType) -> Array:
     return raw ^ ((raw >> (width_bits - 1)) & raw.dtype.type((1 << (width_bits - 1)) - 1))
 
 
+def from_ordered(keys: Array, kind: FloatType) -> Array:
+    """The values of ``ordered`` keys; keys that no value has give NaN."""
+    width_bits = kind.width_bits
+    raw = keys ^ ((keys >> (width_bits - 1)) & keys.dtype.type((1 << (width_bits - 1)) - 1))
+    return floatbits.from_bits(raw.view(np.dtype(f"u{keys.dtype.itemsize}")), kind)
+
+
 def minimum(a: Array, b: Array, kind: FloatType) -> Array:
     """IEEE 754-2019 minimum: NaN if either is, and -0 is below +0."""
     nan = is_nan(a, kind) | is_nan(b, kind)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kera_hw.numerics import integers, reductions
+from kera_hw.numerics import contractions, integers, orders, reductions
 from kera_hw.numerics.arrays import Array
 from kera_hw.ops.rules import (
     NUMBER,
@@ -16,9 +16,7 @@ from kera_hw.ops.rules import (
     check_order,
     check_same,
     fail,
-    first_float,
     raw_int,
-    refuse_floats,
     tensor_of,
     title,
 )
@@ -63,8 +61,10 @@ def _infer_dot(types: Types, attrs: Attrs) -> Types:
 
 
 def _dot(call: EvalCall) -> Sequence[Array]:
-    refuse_floats("reduce.dot", call)
-    return (reductions.dot(call.args[0], call.args[1], raw_int(call.arg_types[0])),)
+    (a, b), kind = call.args, element_type(call.arg_types[0])
+    if isinstance(kind, FloatType):
+        return (orders.dot(a, b, call.attrs["mul"], call.attrs["order"], kind),)
+    return (reductions.dot(a, b, raw_int(kind)),)
 
 
 def _infer_matmul(types: Types, attrs: Attrs) -> Types:
@@ -77,8 +77,10 @@ def _infer_matmul(types: Types, attrs: Attrs) -> Types:
 
 
 def _matmul(call: EvalCall) -> Sequence[Array]:
-    refuse_floats("reduce.matmul", call)
-    return (reductions.matmul(call.args[0], call.args[1], raw_int(call.arg_types[0])),)
+    (a, b), kind = call.args, element_type(call.arg_types[0])
+    if isinstance(kind, FloatType):
+        return (contractions.matmul(a, b, call.attrs["mul"], kind),)
+    return (reductions.matmul(a, b, raw_int(kind)),)
 
 
 def _out_extent(op: str, extent: int, size: int, stride: int, pad: int) -> int:
@@ -108,9 +110,11 @@ def _infer_conv2d(types: Types, attrs: Attrs) -> Types:
 
 
 def _conv2d(call: EvalCall) -> Sequence[Array]:
-    refuse_floats("reduce.conv2d", call)
-    x, w = call.args
-    return (reductions.conv2d(x, w, call.attrs["stride"], call.attrs["pad"], raw_int(call.arg_types[0])),)
+    (x, w), kind = call.args, element_type(call.arg_types[0])
+    stride, pad = call.attrs["stride"], call.attrs["pad"]
+    if isinstance(kind, FloatType):
+        return (contractions.conv2d(x, w, stride, pad, call.attrs["mul"], kind),)
+    return (reductions.conv2d(x, w, stride, pad, raw_int(kind)),)
 
 
 def _infer_pool(op: str, types: Types, attrs: Attrs, kinds: Kinds) -> Types:
@@ -147,15 +151,19 @@ def _pool_windows(call: EvalCall, filler: int) -> Array:
 
 
 def _max_pool2d(call: EvalCall) -> Sequence[Array]:
-    refuse_floats("reduce.max_pool2d", call)
+    kind, attrs = element_type(call.arg_types[0]), call.attrs
+    if isinstance(kind, FloatType):
+        return (contractions.max_pool2d(call.args[0], attrs["size"], attrs["stride"], attrs["pad"], kind),)
     # Padding by the least value takes no part: every window holds at least one real position.
     view = _pool_windows(call, raw_int(call.arg_types[0]).min)
     return (np.maximum.reduce(view, axis=(4, 5)),)
 
 
 def _avg_pool2d(call: EvalCall) -> Sequence[Array]:
-    refuse_floats("reduce.avg_pool2d", call)
-    kind, size, attrs = raw_int(call.arg_types[0]), call.attrs["size"], call.attrs
+    element, size, attrs = element_type(call.arg_types[0]), call.attrs["size"], call.attrs
+    if isinstance(element, FloatType):
+        return (contractions.avg_pool2d(call.args[0], size, attrs["stride"], attrs["pad"], element),)
+    kind = raw_int(element)
     view = _pool_windows(call, 0)
     sums = reductions.total(view, (4, 5), kind)
     ones = np.ones((1, 1, *call.args[0].shape[2:]), np.int64)
@@ -166,23 +174,23 @@ def _avg_pool2d(call: EvalCall) -> Sequence[Array]:
 
 TABLE: tuple[OpSpec, ...] = (
     OpSpec(
-        "reduce.dot", "Inner product of two vectors, modulo 2^W on integers.",
-        _infer_dot, _dot, attrs=("mul", "order"), unsupported=first_float,
+        "reduce.dot", "Inner product of two vectors, modulo 2^W on integers, +0 where empty.",
+        _infer_dot, _dot, attrs=("mul", "order"),
     ),
     OpSpec(
         "reduce.matmul", "Product of [M, K] and [K, N], modulo 2^W on integers.",
-        _infer_matmul, _matmul, attrs=("mul",), unsupported=first_float,
+        _infer_matmul, _matmul, attrs=("mul",),
     ),
     OpSpec(
         "reduce.conv2d", "Correlation of [C, H, W] with kernels [O, C, KH, KW], zeros around.",
-        _infer_conv2d, _conv2d, attrs=("mul", "pad", "stride"), unsupported=first_float,
+        _infer_conv2d, _conv2d, attrs=("mul", "pad", "stride"),
     ),
     OpSpec(
         "reduce.max_pool2d", "The greatest element of each window of [C, H, W]; padding takes no part.",
-        _infer_max_pool, _max_pool2d, attrs=("pad", "size", "stride"), unsupported=first_float,
+        _infer_max_pool, _max_pool2d, attrs=("pad", "size", "stride"),
     ),
     OpSpec(
         "reduce.avg_pool2d", "The mean of each window of [C, H, W] over the positions that take part.",
-        _infer_avg_pool, _avg_pool2d, attrs=("pad", "size", "stride"), unsupported=first_float,
+        _infer_avg_pool, _avg_pool2d, attrs=("pad", "size", "stride"),
     ),
 )

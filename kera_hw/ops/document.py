@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from kera_hw.ops.registry import FAMILIES
 from kera_hw.ops.spec import OpSpec
-from kera_hw.types import F32, I32, TensorType
+from kera_hw.types import BF16, F16, F32, F64, I32
 
 _TITLES = {
     "core": "Parameters and constants",
@@ -54,12 +54,14 @@ def _row(spec: OpSpec) -> str:
 
 
 def _reference(spec: OpSpec) -> str:
+    """What the operation's own rule says of each float format."""
     rule = spec.unsupported
-    small = TensorType(F32, (1,))
-    if rule is None or rule((small,), (TensorType(I32, (1,)),)) is None:
+    if rule is None:
         return "on all"
-    takes_floats_alone = spec.name.startswith(("floating.", "neural."))
-    return "not yet" if takes_floats_alone or rule((I32,), (I32,)) is not None else "not on floats"
+    if rule((I32,), (I32,)) is not None:
+        return "not yet"
+    refused = [kind for kind in (F16, BF16, F32, F64) if rule((kind,), (kind,)) is not None]
+    return f"not yet on {', '.join(map(str, refused))}" if refused else "on all"
 
 
 if __name__ == "__main__":

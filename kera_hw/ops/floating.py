@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kera_hw.numerics import floats
+from kera_hw.numerics import elementary, floats
 from kera_hw.numerics.arrays import Array
 from kera_hw.ops.rules import (
     FLOAT,
-    first_float,
+    first_f64,
     fixed_result_rule,
     float_kind,
-    refuse,
+    refuse_f64,
     same_type_rule,
     spread,
 )
@@ -46,9 +46,14 @@ def _test(verb: str, doc: str, function: Function) -> OpSpec:
 
 def _elementary(verb: str, doc: str) -> OpSpec:
     name = f"floating.{verb}"
+
+    def evaluate(call: EvalCall) -> Sequence[Array]:
+        refuse_f64(name, call)
+        return (elementary.evaluate(verb, call.args[0], float_kind(call.arg_types[0])),)
+
     return OpSpec(
-        name, f"{doc}, correctly rounded below f64.", same_type_rule(name, 1, FLOAT), refuse(name),
-        frozenset({Trait.ELEMENTWISE}), unsupported=first_float,
+        name, f"{doc}, correctly rounded below f64.", same_type_rule(name, 1, FLOAT), evaluate,
+        frozenset({Trait.ELEMENTWISE}), unsupported=first_f64,
     )
 
 

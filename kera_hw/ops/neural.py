@@ -1,6 +1,10 @@
 """Composite neural operations: one node each, defined by a documented expansion."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+from kera_hw.numerics import composites
+from kera_hw.numerics.arrays import Array
 from kera_hw.ops.rules import (
     FLOAT,
     Types,
@@ -9,13 +13,14 @@ from kera_hw.ops.rules import (
     check_kind,
     check_same,
     fail,
-    first_float,
-    refuse,
+    first_f64,
+    float_kind,
+    refuse_f64,
     tensor_of,
     title,
 )
-from kera_hw.ops.spec import Attrs, OpSpec
-from kera_hw.types import TensorType
+from kera_hw.ops.spec import Attrs, EvalCall, OpSpec
+from kera_hw.types import FloatType, TensorType
 
 
 def _float_tensor(op: str, types: Types, position: int) -> TensorType:
@@ -39,7 +44,19 @@ def _check_axis(op: str, tensor: TensorType, axis: int) -> None:
         fail(f"{title(op)} takes an axis that is not empty, but got {tensor}.")
 
 
-def _norm(verb: str, doc: str) -> OpSpec:
+def _along(call: EvalCall) -> tuple[Array, int]:
+    """The operand and its array axis; all axes merge into one for axis -1."""
+    values, axis = call.args[0], call.attrs["axis"]
+    return (values.reshape(values.shape[0], -1), 1) if axis == -1 else (values, axis + 1)
+
+
+def _softmax(call: EvalCall) -> Sequence[Array]:
+    refuse_f64("neural.softmax", call)
+    values, axis = _along(call)
+    return (composites.softmax(values, axis, float_kind(call.arg_types[0])).reshape(call.args[0].shape),)
+
+
+def _norm(verb: str, doc: str, function: Callable[[Array, Array, int, FloatType], Array]) -> OpSpec:
     op = f"neural.{verb}"
 
     def infer(types: Types, attrs: Attrs) -> Types:
@@ -49,9 +66,12 @@ def _norm(verb: str, doc: str) -> OpSpec:
         _check_axis(op, tensor, attrs["axis"])
         return (tensor,)
 
-    return OpSpec(
-        op, doc, infer, refuse(op), attrs=("axis",), expansion=f"{verb}/1", unsupported=first_float
-    )
+    def evaluate(call: EvalCall) -> Sequence[Array]:
+        values, axis = _along(call)
+        kind = float_kind(call.arg_types[0])
+        return (function(values, call.args[1], axis, kind).reshape(call.args[0].shape),)
+
+    return OpSpec(op, doc, infer, evaluate, attrs=("axis",), expansion=f"{verb}/1")
 
 
 def _infer_attention(types: Types, attrs: Attrs) -> Types:
@@ -69,16 +89,23 @@ def _infer_attention(types: Types, attrs: Attrs) -> Types:
     return (TensorType(q.element, (q.shape[0], v.shape[1]), q.space),)
 
 
+def _attention(call: EvalCall) -> Sequence[Array]:
+    refuse_f64("neural.attention", call)
+    q, k, v = call.args
+    return (composites.attention(q, k, v, float_kind(call.arg_types[0])),)
+
+
 TABLE: tuple[OpSpec, ...] = (
     OpSpec(
         "neural.softmax", "e = exp(x - max x), then e / sum e, along an axis (-1: all as one).",
-        _infer_softmax, refuse("neural.softmax"), attrs=("axis",), expansion="softmax/1",
-        unsupported=first_float,
+        _infer_softmax, _softmax, attrs=("axis",), expansion="softmax/1",
+        unsupported=first_f64,
     ),
-    _norm("layer_norm", "d = x - mean x, then d * rsqrt(mean(d * d) + eps), along an axis."),
-    _norm("rms_norm", "x * rsqrt(mean(x * x) + eps), along an axis."),
+    _norm("layer_norm", "d = x - mean x, then d * rsqrt(mean(d * d) + eps), along an axis.",
+          composites.layer_norm),
+    _norm("rms_norm", "x * rsqrt(mean(x * x) + eps), along an axis.", composites.rms_norm),
     OpSpec(
         "neural.attention", "softmax((q kT) * s, axis 1) v with s the correctly rounded 1 / sqrt(d).",
-        _infer_attention, refuse("neural.attention"), expansion="attention/1", unsupported=first_float,
+        _infer_attention, _attention, expansion="attention/1", unsupported=first_f64,
     ),
 )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from kera_hw.numerics import integers, reductions
+from kera_hw.numerics import integers, orders, reductions
 from kera_hw.numerics.arrays import Array
 from kera_hw.ops import contracting
 from kera_hw.ops.rules import (
@@ -17,15 +17,13 @@ from kera_hw.ops.rules import (
     check_kind,
     check_order,
     fail,
-    first_float,
     raw_int,
-    refuse_floats,
     tensor_of,
     tensor_or_scalar,
     title,
 )
 from kera_hw.ops.spec import Attrs, EvalCall, InferRule, OpSpec
-from kera_hw.types import U32, BoolType, FloatType, IntType, TensorType, Type
+from kera_hw.types import U32, BoolType, FloatType, IntType, TensorType, Type, element_type
 
 
 def _extent(op: str, tensor: TensorType, axis: int) -> int:
@@ -65,17 +63,39 @@ def _along(call: EvalCall) -> tuple[Array, int]:
     return values, max(axis, 0) + 1
 
 
+OnIntegers = Callable[[Array, int, IntType], Array]
+OnFloats = Callable[[Array, int, FloatType], Array]
+InOrder = Callable[[Array, int, str, FloatType], Array]
+
+
 def _folding(
-    verb: str, doc: str, function: Callable[[Array, int, IntType], Array], infer: InferRule, *attrs: str
+    verb: str, doc: str, function: OnIntegers, infer: InferRule, on_floats: OnFloats
 ) -> OpSpec:
+    """A reduction that is the same in every order."""
     name = f"reduce.{verb}"
 
     def evaluate(call: EvalCall) -> Sequence[Array]:
-        refuse_floats(name, call)
         values, axis = _along(call)
-        return (function(values, axis, raw_int(call.arg_types[0])),)
+        kind = element_type(call.arg_types[0])
+        if isinstance(kind, FloatType):
+            return (on_floats(values, axis, kind),)
+        return (function(values, axis, raw_int(kind)),)
 
-    return OpSpec(name, doc, infer, evaluate, attrs=attrs, unsupported=first_float)
+    return OpSpec(name, doc, infer, evaluate, attrs=("axis",))
+
+
+def _ordered(verb: str, doc: str, function: OnIntegers, infer: InferRule, on_floats: InOrder) -> OpSpec:
+    """A reduction whose order matters on floats."""
+    name = f"reduce.{verb}"
+
+    def evaluate(call: EvalCall) -> Sequence[Array]:
+        values, axis = _along(call)
+        kind = element_type(call.arg_types[0])
+        if isinstance(kind, FloatType):
+            return (on_floats(values, axis, call.attrs["order"], kind),)
+        return (function(values, axis, raw_int(kind)),)
+
+    return OpSpec(name, doc, infer, evaluate, attrs=("axis", "order"))
 
 
 def _logical(verb: str, doc: str, function: Callable[..., Array]) -> OpSpec:
@@ -124,27 +144,32 @@ def _mean(values: Array, axis: int, kind: IntType) -> Array:
 
 
 TABLE: tuple[OpSpec, ...] = (
-    _folding(
+    _ordered(
         "sum", "Sum modulo 2^W in the element type, or in the given order on floats; 0 where empty.",
-        reductions.total, _axis_rule("reduce.sum", NUMBER, ordered=True), "axis", "order",
+        reductions.total, _axis_rule("reduce.sum", NUMBER, ordered=True), orders.total,
+    ),
+    _ordered(
+        "prod", "Product modulo 2^W in the element type, or in the given order on floats; 1 where empty.",
+        reductions.product, _axis_rule("reduce.prod", (IntType, FloatType), ordered=True), orders.product,
     ),
     _folding(
-        "prod", "Product modulo 2^W in the element type, or in the given order on floats; 1 where empty.",
-        reductions.product, _axis_rule("reduce.prod", (IntType, FloatType), ordered=True), "axis", "order",
+        "min", "The least element; on floats IEEE 754-2019 minimum.", _least,
+        _axis_rule("reduce.min", NUMBER, nonempty=True), orders.least,
     ),
-    _folding("min", "The least element.", _least, _axis_rule("reduce.min", NUMBER, nonempty=True), "axis"),
-    _folding("max", "The greatest element.", _greatest,
-             _axis_rule("reduce.max", NUMBER, nonempty=True), "axis"),
+    _folding(
+        "max", "The greatest element; on floats IEEE 754-2019 maximum.", _greatest,
+        _axis_rule("reduce.max", NUMBER, nonempty=True), orders.greatest,
+    ),
     _logical("any", "Whether any element is true; false where empty.", np.logical_or.reduce),
     _logical("all", "Whether all elements are true; true where empty.", np.logical_and.reduce),
     _folding(
-        "argmin", "The first index of the least element, as u32.", _first_least,
-        _axis_rule("reduce.argmin", NUMBER, U32, nonempty=True), "axis",
+        "argmin", "The first index of the least element, as u32; zeros tie, the first NaN wins.",
+        _first_least, _axis_rule("reduce.argmin", NUMBER, U32, nonempty=True), orders.first_least,
     ),
     _folding(
-        "argmax", "The first index of the greatest element, as u32.", _first_greatest,
-        _axis_rule("reduce.argmax", NUMBER, U32, nonempty=True), "axis",
+        "argmax", "The first index of the greatest element, as u32; zeros tie, the first NaN wins.",
+        _first_greatest, _axis_rule("reduce.argmax", NUMBER, U32, nonempty=True), orders.first_greatest,
     ),
-    _folding("mean", "Sum divided by the count in the element type.", _mean, _infer_mean, "axis", "order"),
+    _ordered("mean", "Sum divided by the count in the element type.", _mean, _infer_mean, orders.mean),
     *contracting.TABLE,
 )

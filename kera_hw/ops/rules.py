@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from kera_hw.ops.spec import Array, Attrs, EvalCall, TypeRuleError, Unsupported
 from kera_hw.types import (
+    F64,
     BoolType,
     FixType,
     FloatType,
@@ -193,17 +194,17 @@ def spread(args: Sequence[Array]) -> Sequence[Array]:
     ]
 
 
-def first_float(types: Types, results: Types = ()) -> Type | None:
-    """The first floating-point type among operands and results: an ``unsupported`` rule."""
+def first_f64(types: Types, results: Types = ()) -> Type | None:
+    """The first operand or result of f64: an ``unsupported`` rule."""
     for kind in (*types, *results):
-        if isinstance(element_type(kind), FloatType):
+        if element_type(kind) == F64:
             return kind
     return None
 
 
-def refuse_floats(op: str, call: EvalCall) -> None:
-    """Raise Unsupported where floating-point arithmetic would be needed."""
-    found = first_float(call.arg_types, call.types)
+def refuse_f64(op: str, call: EvalCall) -> None:
+    """Raise Unsupported where an elementary function of f64 would be needed."""
+    found = first_f64(call.arg_types, call.types)
     if found is not None:
         raise Unsupported(op, found)
 

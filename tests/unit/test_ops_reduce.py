@@ -7,9 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from kera_hw.ops.registry import OPS
-from kera_hw.ops.spec import Unsupported
-from kera_hw.types import BOOL, F32, FixType, IntType, TensorType
+from kera_hw.types import BOOL, FixType, IntType, TensorType
 from tests.unit import ops_oracle as model
 
 KINDS = [IntType(width, signed) for width in (1, 3, 8, 13, 32, 33, 53, 63, 64) for signed in (True, False)]
@@ -137,16 +135,3 @@ def test_pooling_ignores_padding(kind: IntType, size: int, stride: int, pad: int
         assert int(greatest[lane, c, i, j]) == max(part)
         total = model.wrapped(sum(part), kind)
         assert int(average[lane, c, i, j]) == model.wrapped(model.BINARY["div"](total, len(part), kind), kind)
-
-
-def test_floats_are_refused_not_approximated() -> None:
-    kind = TensorType(F32, (3,))
-    for op, attrs in (
-        ("reduce.sum", {"axis": 0, "order": "lanes"}), ("reduce.max", {"axis": 0}),
-        ("reduce.argmin", {"axis": 0}),
-    ):
-        with pytest.raises(Unsupported) as caught:
-            model.run_op(op, [np.zeros((2, 3), np.float32)], (kind,), **attrs)
-        assert caught.value.op == op and caught.value.type == kind
-        unsupported = OPS[op].unsupported
-        assert unsupported is not None and unsupported((kind,), (F32,)) == kind
