@@ -13,7 +13,7 @@ from kera_hw.graph.store import Store
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Array, AttrValue, EvalCall, RegionLike
 from kera_hw.rtl.lower.ranges import Range, result_range, type_range
-from kera_hw.types import BOOL, IntType, Type, numpy_dtype
+from kera_hw.types import BOOL, FloatType, IntType, Type, element_type, numpy_dtype
 
 
 class _OneItem:
@@ -28,6 +28,11 @@ class _OneItem:
 def width_of(kind: Type) -> int:
     """Bits of a scalar type."""
     return getattr(kind, "width_bits", 1)
+
+
+def carrier(kind: Type) -> Type:
+    """The type a scalar travels in through a flat region: a float as its bits, anything else as itself."""
+    return IntType(kind.width_bits, False) if isinstance(kind, FloatType) else kind
 
 
 def index_type(limit: int) -> IntType:
@@ -70,17 +75,16 @@ class Builder:
             self._values[node] = found
         return found
 
-    def elements(self, ref: Ref) -> list[Ref]:
-        """A tensor constant's elements as scalar constants."""
-        kind = ref.type
+    def constants(self, ref: Ref) -> list[Ref]:
+        """A constant's elements, in order, as scalar constants in the types that carry them."""
         data = ref.node.attr("value")
         assert isinstance(data, bytes)
-        element = getattr(kind, "element", kind)
+        element = element_type(ref.type)
         size = numpy_dtype(element).itemsize
-        return [
-            self.store.op("core.constant", type=element, value=data[i : i + size])
-            for i in range(0, len(data), size)
-        ]
+        pieces = [data[i : i + size] for i in range(0, len(data), size)]
+        if isinstance(element, FloatType):
+            return [self.const(carrier(element), int.from_bytes(piece, "little")) for piece in pieces]
+        return [self.store.op("core.constant", type=element, value=piece) for piece in pieces]
 
     def range(self, ref: Ref) -> Range:
         """The interval the value lies in."""

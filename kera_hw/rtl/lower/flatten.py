@@ -16,13 +16,13 @@ from kera_hw.graph.store import Store
 from kera_hw.rtl.lower import budget, convert, reductions, tensors
 from kera_hw.rtl.lower.builder import Builder, width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatState, LoweringError
+from kera_hw.rtl.lower.floats import lowering as floats
 from kera_hw.rtl.lower.tensors import Handler
 from kera_hw.rtl.lower.values import Tensor, Value, elementwise, items_of, rebuild
 from kera_hw.support import Diagnostic
 from kera_hw.types import (
     BOOL,
     FixType,
-    FloatType,
     TensorType,
     TokenType,
     TupleType,
@@ -76,6 +76,9 @@ class Flattener:
 
     def _apply(self, node: Node, args: list[Value]) -> list[Value]:
         _refuse(node)
+        over_floats = floats.handler_of(node)
+        if over_floats is not None:
+            return over_floats(self.builder, node, args)
         handler = self.handlers.get(node.opcode)
         if handler is not None:
             return handler(node, args)
@@ -155,9 +158,8 @@ class Flattener:
 
     def _constant(self, node: Node, _args: list[Value]) -> list[Value]:
         kind = node.types[0]
-        if isinstance(kind, TensorType):
-            return [Tensor(kind.shape, tuple(self.builder.elements(node.out())))]
-        return [node.out()]
+        items = self.builder.constants(node.out())
+        return [Tensor(kind.shape, tuple(items)) if isinstance(kind, TensorType) else items[0]]
 
     # Control
 
@@ -260,27 +262,13 @@ def _row(source: Tensor, index: int) -> Value:
 
 
 def _refuse(node: Node) -> None:
-    """Raise for what integer hardware cannot do."""
+    """Raise for what hardware cannot do."""
     for kind in (*(ref.type for ref in node.inputs), *node.types):
         if isinstance(kind, TokenType):
             raise LoweringError(Diagnostic(
                 "K0613", f"`{node.opcode}` orders an effect, and effects are not available in hardware yet.",
                 notes=("Keep effects out of the exported function, or run it on the interpreter.",),
             ))
-        element = element_type(kind)
-        if isinstance(element, FloatType) and node.opcode not in _FLOAT_WIRING:
-            raise LoweringError(Diagnostic(
-                "K0701",
-                f"`{node.opcode}` on {element} has no hardware yet: floating-point units are not available, "
-                "and it is never approximated.",
-                notes=("Use integers or `fix<W, F>`, or run this function on another target.",),
-            ))
-
-
-_FLOAT_WIRING = frozenset(
-    name for name in tensors.HANDLERS if name not in ("tensor.iota",)
-) | {"core.param", "core.constant", "control.call", "control.loop", "control.while", "control.branch",
-     "control.map", "control.scan"}
 
 
 def _result_buses(export: Export) -> list[tuple[str, Type]]:
@@ -359,14 +347,10 @@ def _states(export: Export, flattener: Flattener) -> tuple[list[FlatState], list
     for var in export.state:
         value = flattener.run(Region((), (var.initial,)), [])[0]
         items = items_of(value)
+        kind = element_type(var.initial.type)
         for i, item in enumerate(items):
             raw = flattener.builder.value(item)
-            kind = item.type
-            if raw is None:
-                raise LoweringError(Diagnostic(
-                    "K0701",
-                    f"The state `{var.name}` is {kind}, and floating-point units are not available yet.",
-                ))
+            assert raw is not None, "an initial state is constant"
             width = width_of(kind)
             name = var.name if isinstance(value, Ref) else f"{var.name}_{i}"
             states.append(FlatState(name, width, kind, raw & ((1 << width) - 1)))
@@ -392,7 +376,8 @@ def _flatten(export: Export, store: Store) -> FlatDesign:
     inputs = _place(buses)
     states, _ = _states(export, flattener)
     kinds = [leaf.type for leaf in inputs] + [state.type for state in states]
-    scalars = [store.param(i, kind) for i, kind in enumerate(kinds)]
+    builder = flattener.builder
+    scalars = [floats.entering(builder, kind, store.param(i, kind)) for i, kind in enumerate(kinds)]
     args: list[Value] = []
     used = 0
     for kind in export.region.params:
@@ -404,6 +389,8 @@ def _flatten(export: Export, store: Store) -> FlatDesign:
     out_buses = _result_buses(export)
     outputs = _place(out_buses)
     assert len(results) == len(outputs) + len(states), "leaves of the results and of the region differ"
+    ends = [leaf.type for leaf in outputs] + [state.type for state in states]
+    results = [floats.leaving(builder, kind, ref) for kind, ref in zip(ends, results)]
     return FlatDesign(
         name=export.name,
         region=store.region(kinds, results),

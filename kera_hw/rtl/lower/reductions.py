@@ -35,7 +35,8 @@ def _rows(source: Tensor, axis: int) -> tuple[Array, tuple[int, ...]]:
     return moved.reshape(int(np.prod(shape, dtype=np.int64)), source.shape[axis]), shape
 
 
-def _reduce(node: Node, args: list[Value], finish: Callable[[list[Ref]], Ref]) -> list[Value]:
+def reduce_rows(node: Node, args: list[Value], finish: Callable[[list[Ref]], Ref]) -> list[Value]:
+    """The reduced axis taken together by ``finish``, for every output element."""
     source = args[0]
     assert isinstance(source, Tensor)
     rows, shape = _rows(source, cast(int, node.attr("axis")))
@@ -55,7 +56,7 @@ def _with_identity(opcode: str, identity: int) -> Handler:
     def handler(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
         empty = builder.const(element_type(node.types[0]), identity)
         join = _joiner(builder, opcode)
-        return _reduce(node, args, lambda items: tree(items, join) if items else empty)
+        return reduce_rows(node, args, lambda items: tree(items, join) if items else empty)
 
     return handler
 
@@ -63,7 +64,7 @@ def _with_identity(opcode: str, identity: int) -> Handler:
 def _ordered(opcode: str, bool_opcode: str) -> Handler:
     def handler(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
         join = _joiner(builder, bool_opcode if element_type(node.types[0]) == BOOL else opcode)
-        return _reduce(node, args, lambda items: tree(items, join))
+        return reduce_rows(node, args, lambda items: tree(items, join))
 
     return handler
 
@@ -85,7 +86,7 @@ def _arg(want_low: bool) -> Handler:
                 level = joined + ([level[-1]] if len(level) % 2 else [])
             return level[0][1]
 
-        return _reduce(node, args, finish)
+        return reduce_rows(node, args, finish)
 
     return handler
 
@@ -99,7 +100,7 @@ def _mean(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
         count = kind.wrap(len(items)) if isinstance(kind, IntType) else len(items)
         return builder.op("integer.div", total, builder.const(kind, count))
 
-    return _reduce(node, args, finish)
+    return reduce_rows(node, args, finish)
 
 
 def _products(builder: Builder, kind: Type, pairs: list[tuple[Ref, Ref]]) -> Ref:
@@ -136,12 +137,19 @@ def _windows(source: Tensor, size: tuple[int, int], stride: int, pad: int) -> Ar
 
 
 def _conv2d(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
+    kind = element_type(node.types[0])
+    return convolve(node, args, lambda pairs: _products(builder, kind, pairs))
+
+
+def convolve(
+    node: Node, args: list[Value], contract: Callable[[list[tuple[Ref, Ref]]], Ref]
+) -> list[Value]:
+    """Every output element from its (input, weight) pairs: channel, then row, then column; no padding."""
     x, w = args
     assert isinstance(x, Tensor) and isinstance(w, Tensor)
     stride, pad = cast(int, node.attr("stride")), cast(int, node.attr("pad"))
     outs, _channels, rows, columns = w.shape
     views = _windows(x, (rows, columns), stride, pad)
-    kind = element_type(node.types[0])
     items: list[Ref] = []
     for o in range(outs):
         weights = w.indices()[o].ravel()
@@ -149,11 +157,12 @@ def _conv2d(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
             for z in range(views.shape[2]):
                 window = views[:, y, z].ravel()
                 pairs = [(x.items[int(p)], w.items[int(q)]) for p, q in zip(window, weights) if p >= 0]
-                items.append(_products(builder, kind, pairs))
+                items.append(contract(pairs))
     return [Tensor((outs, views.shape[1], views.shape[2]), tuple(items))]
 
 
-def _pool(node: Node, args: list[Value], finish: Callable[[list[Ref]], Ref]) -> list[Value]:
+def pool(node: Node, args: list[Value], finish: Callable[[list[Ref]], Ref]) -> list[Value]:
+    """Every window's elements, row-major and without padding, taken together by ``finish``."""
     x = args[0]
     assert isinstance(x, Tensor)
     size, stride, pad = (cast(int, node.attr(name)) for name in ("size", "stride", "pad"))
@@ -168,7 +177,7 @@ def _pool(node: Node, args: list[Value], finish: Callable[[list[Ref]], Ref]) -> 
 
 
 def _max_pool(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
-    return _pool(node, args, lambda items: tree(items, _joiner(builder, "integer.max")))
+    return pool(node, args, lambda items: tree(items, _joiner(builder, "integer.max")))
 
 
 def _avg_pool(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
@@ -179,7 +188,7 @@ def _avg_pool(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
         count = kind.wrap(len(items)) if isinstance(kind, IntType) else len(items)
         return builder.op("integer.div", total, builder.const(kind, count))
 
-    return _pool(node, args, finish)
+    return pool(node, args, finish)
 
 
 HANDLERS: dict[str, Handler] = {

@@ -8,7 +8,7 @@ import numpy as np
 
 from kera_hw.graph.node import Node, Ref
 from kera_hw.ops.spec import Array
-from kera_hw.rtl.lower.builder import Builder
+from kera_hw.rtl.lower.builder import Builder, carrier
 from kera_hw.rtl.lower.values import Tensor, Value, elementwise
 from kera_hw.types import BOOL, TensorType, element_type, shape_of
 
@@ -30,7 +30,7 @@ def _ints(node: Node, name: str) -> tuple[int, ...]:
 
 
 def _zero(builder: Builder, node: Node) -> Ref:
-    return builder.const(element_type(node.types[0]), 0)
+    return builder.const(carrier(element_type(node.types[0])), 0)
 
 
 def _pick_axis(builder: Builder, source: Tensor, positions: Array, starts: Sequence[Value]) -> Tensor:

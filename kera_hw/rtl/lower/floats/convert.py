@@ -105,12 +105,14 @@ def _fewer_exponents(x: Fields, form: Format) -> Ref:
     # 1 - exponent places to the right; from kept + 1 on nothing but the sticky bit is left.
     bits = (kept + 1).bit_length()
     places = wires.resize(wires.subtract(wires.builder.const(span, 1), exponent), span.width_bits)
-    far = wires.any(wires.bits(places, span.width_bits - 2, bits)) if bits < span.width_bits - 1 else wires.flag(False)
-    amount = wires.either(wires.low_bits(places, bits), wires.spread(far, bits))
+    amount = wires.low_bits(places, bits)
+    if bits < span.width_bits - 1:
+        far = wires.any(wires.bits(places, span.width_bits - 2, bits))
+        amount = wires.either(amount, wires.spread(far, bits))
     amount = wires.select(low, amount, wires.const(0, bits))
     moved, sticky = shift_right_sticky(wires, value, amount)
-    base = wires.select(low, wires.const(0, form.exponent_bits),
-                        wires.resize(wires.subtract(exponent, wires.builder.const(span, 1)), form.exponent_bits))
+    field = wires.subtract(exponent, wires.builder.const(span, 1))
+    base = wires.select(low, wires.const(0, form.exponent_bits), wires.resize(field, form.exponent_bits))
     up = decide(wires, moved, width - kept, sticky)
     magnitude = IntType(form.width - 1, False)
     upper = wires.cat(base, wires.const(0, form.fraction_bits))
@@ -195,8 +197,8 @@ def _amount(x: Fields, exponent: Ref, highest: int, clears: int, none: Ref) -> R
     places = wires.subtract(wires.builder.const(span, form.bias + highest), wires.cast(exponent, span))
     pattern = wires.resize(places, span.width_bits)
     amount = wires.low_bits(pattern, bits)
-    far = wires.any(wires.bits(pattern, span.width_bits - 2, bits)) if bits < span.width_bits - 1 else None
-    if far is not None:
+    if bits < span.width_bits - 1:
+        far = wires.any(wires.bits(pattern, span.width_bits - 2, bits))
         amount = wires.either(amount, wires.spread(far, bits))
     if 0 <= form.bias + highest - form.top < clears:  # elsewhere the top exponent is too far by itself
         amount = wires.either(amount, wires.spread(x.is_nan, bits))

@@ -1,0 +1,111 @@
+"""Graph nodes over floats as scalar units: what flattening asks before it treats a node as wiring."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from kera_hw.graph.node import Node, Ref
+from kera_hw.rtl.lower.builder import Builder, carrier
+from kera_hw.rtl.lower.convert import of_raw, raw_of
+from kera_hw.rtl.lower.floats import convert, neural, reductions, table
+from kera_hw.rtl.lower.floats.canonical import canonical, mark
+from kera_hw.rtl.lower.values import Value, elementwise
+from kera_hw.types import FloatType, Type, element_type
+
+Handler = Callable[[Builder, Node, list[Value]], list[Value]]
+
+_WIRING = frozenset({
+    "control.branch", "control.call", "control.loop", "control.map", "control.scan", "control.select",
+    "control.while", "core.constant", "core.param", "memory.transfer", "tensor.broadcast", "tensor.concat",
+    "tensor.gather", "tensor.index", "tensor.pad", "tensor.permute", "tensor.reshape", "tensor.reverse",
+    "tensor.shift_in", "tensor.slice", "tensor.stack", "tensor.update", "tensor.update_slice",
+})
+"""Operations that only move values: floats go through them as bits."""
+
+
+def float_type(node: Node) -> FloatType | None:
+    """The float format a node works on: its first operand's or result's that is one."""
+    for kind in (*(ref.type for ref in node.inputs), *node.types):
+        element = element_type(kind)
+        if isinstance(element, FloatType):
+            return element
+    return None
+
+
+def handler_of(node: Node) -> Handler | None:
+    """How a node over floats is lowered; None where it has none or only moves them.
+
+    Raises LoweringError (K0701) for an operation without a unit.
+    """
+    kind = float_type(node)
+    if kind is None or node.opcode in _WIRING:
+        return None
+    found = _HANDLERS.get(node.opcode)
+    if found is not None:
+        return found
+    if node.opcode not in table.UNITS:
+        raise table.refusal(node.opcode, kind)
+    return _unit
+
+
+def _unit(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
+    kind = float_type(node)
+    assert kind is not None
+
+    def scalar(*operands: Ref) -> Ref:
+        return table.apply(builder, node.opcode, kind, *operands)
+
+    return [elementwise(scalar, args)]
+
+
+def _cast(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
+    source, target = element_type(node.inputs[0].type), element_type(cast(Type, node.attr("type")))
+
+    def scalar(value: Ref) -> Ref:
+        return _converted(builder, source, target, value)
+
+    return [elementwise(scalar, args)]
+
+
+def _converted(builder: Builder, source: Type, target: Type, value: Ref) -> Ref:
+    if source == target:
+        return value
+    if isinstance(target, FloatType):
+        if isinstance(source, FloatType):
+            return mark(builder, target, convert.between(builder, source, target, value))
+        raw = raw_of(builder, value)
+        return mark(builder, target, convert.from_integer(builder, source, target, raw))
+    assert isinstance(source, FloatType)
+    return of_raw(builder, convert.to_integer(builder, source, target, value), target)
+
+
+def _bitcast(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
+    """Bits read as another type: a NaN is made canonical where an integer would show it."""
+    source, target = element_type(node.inputs[0].type), element_type(cast(Type, node.attr("type")))
+
+    def scalar(value: Ref) -> Ref:
+        if isinstance(source, FloatType) and source != target:
+            value = canonical(builder, source, value)
+        return builder.op("convert.bitcast", value, type=carrier(target))
+
+    return [elementwise(scalar, args)]
+
+
+_HANDLERS: dict[str, Handler] = {
+    "convert.cast": _cast,
+    "convert.bitcast": _bitcast,
+    **reductions.HANDLERS,
+    **neural.HANDLERS,
+}
+
+
+def entering(builder: Builder, kind: Type, ref: Ref) -> Ref:
+    """A parameter as the flat region carries it."""
+    return builder.op("convert.bitcast", ref, type=carrier(kind)) if isinstance(kind, FloatType) else ref
+
+
+def leaving(builder: Builder, kind: Type, ref: Ref) -> Ref:
+    """A result in its own type: bits that can be seen hold the canonical NaN only."""
+    if not isinstance(kind, FloatType):
+        return ref
+    return builder.op("convert.bitcast", canonical(builder, kind, ref), type=kind)
