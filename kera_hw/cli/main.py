@@ -28,7 +28,7 @@ Examples:
   kera verify fir.kera --fn fir --targets interp,rtl
 
 Every command takes --json. Exit status: 0 fine, 1 the program or the comparison is at fault, 2 the call is at
-fault, 3 a tool is missing, 70 a bug in kera.
+fault, 3 a tool is missing, 4 a proof is not to be had, 70 a bug in kera.
 """
 
 app = typer.Typer(

@@ -1,7 +1,8 @@
 """What every command shares: diagnostics on stderr or in the JSON object, exit statuses, colour, progress.
 
 Exit status: 0 fine; 1 the program or the comparison is at fault; 2 the call is at fault; 3 a tool is missing;
-70 a bug of ours. With ``--json`` exactly one object goes to stdout and nothing else.
+4 a proof is not to be had; 70 a bug of ours. With ``--json`` exactly one object goes to stdout and nothing
+else.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from kera_hw.support import Diagnostic, render_diagnostic
 if TYPE_CHECKING:
     from rich.console import Console
 
-OK, AT_FAULT, BAD_CALL, TOOL_MISSING, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 70, 130
+OK, AT_FAULT, BAD_CALL, TOOL_MISSING, NOT_PROVED = 0, 1, 2, 3, 4
+INTERNAL, INTERRUPTED = 70, 130
 
 # Codes whose cause is the call, not the program: files, names, targets and devices, arguments, input values.
 _CALL_CODES = frozenset({"K0605", *(f"K090{k}" for k in range(1, 7)), *(f"K091{k}" for k in range(1, 6))})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -17,7 +17,11 @@ from kera_hw.cli.options import (
     hardware_options,
     load_or_fail,
 )
-from kera_hw.cli.output import AT_FAULT, OK, Output
+from kera_hw.cli.output import AT_FAULT, BAD_CALL, NOT_PROVED, OK, TOOL_MISSING, Output, status_of
+from kera_hw.support import Diagnostic, KeraError
+
+if TYPE_CHECKING:
+    from kera_hw.driver.options import TargetOptions
 
 
 def register(app: typer.Typer) -> None:
@@ -90,18 +94,29 @@ def verify(
         list[str] | None,
         typer.Option("-i", "--input", metavar="NAME=FILE", help="Further items of your own (batched)."),
     ] = None,
+    formal: Annotated[
+        bool, typer.Option("--formal", help="Prove the circuit equal to the graph for all inputs instead.")
+    ] = False,
+    limit: Annotated[
+        float,
+        typer.Option("--time-limit", metavar="S", min=0.1, max=1e6, help="Seconds a formal proof may take."),
+    ] = 60.0,
     device: DeviceOption = "ecp5-85k",
     clock: ClockOption = None,
     json: JsonOption = False,
 ) -> None:
     """Compare targets bit for bit on random, corner and your own inputs; exit 1 on any difference.
 
-    Example: kera verify fir.kera --fn fir --targets interp,rtl --vectors 10000
+    With --formal each export (or that of --fn) is proved for all inputs; exit 4 where no proof is found.
+    Examples: kera verify fir.kera --fn fir --targets interp,rtl --vectors 10000;
+    kera verify fir.kera --formal --time-limit 120
     """
     from kera_hw.driver.verify import verify_export
 
     output = Output(json)
     options = hardware_options(device, clock)
+    if formal:
+        _prove(file, function, options, limit, seed, output)
     names = list(dict.fromkeys(name.strip() for name in targets.split(",") if name.strip()))
     if len(names) < 2:
         raise typer.BadParameter("Name at least two targets to compare.", param_hint="--targets")
@@ -111,3 +126,30 @@ def verify(
         report = verify_export(graph, export, names, vectors, seed, inputs or [], options, step)
     output.text(report.text())
     output.finish(report.to_json(), (), OK if report.equal else AT_FAULT)
+
+
+def _prove(
+    file: Path, function: str | None, options: TargetOptions, limit_s: float, seed: int, output: Output
+) -> NoReturn:
+    """Proofs for one export or all of them; the worst outcome is the exit status."""
+    from kera_hw.driver.formal import STEPS, prove_export
+
+    loaded, graph = load_or_fail(file, output)
+    exports = graph.exports if function is None else (export_or_fail(loaded, function, output),)
+    diagnostics: list[Diagnostic] = []
+    rows: list[dict[str, Any]] = []
+    statuses = [OK] if exports else [NOT_PROVED]
+    with output.progress("proving", STEPS * len(exports)) as step:
+        for export in exports:
+            try:
+                proof = prove_export(graph, export, options, limit_s, seed, step)
+            except KeraError as lack:
+                diagnostics += lack.diagnostics
+                statuses.append(status_of(lack.diagnostics) or NOT_PROVED)
+                continue
+            diagnostics += proof.diagnostics
+            rows.append(proof.to_json())
+            output.text(proof.text())
+            statuses.append(AT_FAULT if proof.refuted else OK if proof.proved else NOT_PROVED)
+    worst = next((s for s in (AT_FAULT, TOOL_MISSING, BAD_CALL, NOT_PROVED) if s in statuses), OK)
+    output.finish({"time_limit_s": limit_s, "proofs": rows}, diagnostics, worst)

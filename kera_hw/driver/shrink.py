@@ -39,6 +39,18 @@ class Mismatch:
             f"    expected {self.expected_bits}\n    actual   {self.actual_bits}\n  with\n{shown}"
         )
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON object."""
+        return {
+            "target": self.target,
+            "item": self.item,
+            "leaf": self.leaf,
+            "element": self.element,
+            "inputs": dict(flatten_named(self.inputs)),
+            "expected": self.expected_bits,
+            "actual": self.actual_bits,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:

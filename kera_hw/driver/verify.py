@@ -12,7 +12,7 @@ from kera_hw.driver.options import Executor, TargetOptions
 from kera_hw.driver.sampling import map_leaves, random_value
 from kera_hw.driver.shrink import Mismatch, first_difference, minimise
 from kera_hw.driver.targets import make_executor
-from kera_hw.driver.values import flatten_named, read_inputs
+from kera_hw.driver.values import read_inputs
 from kera_hw.graph import Export, Graph
 from kera_hw.interp import flatten_value
 from kera_hw.interp.values import item_count
@@ -59,18 +59,7 @@ class VerifyReport:
             "items": self.items,
             "bits_compared": self.bits_per_target,
             "plans": {name: dict(plan) for name, plan in self.plans.items()},
-            "mismatches": [
-                {
-                    "target": m.target,
-                    "item": m.item,
-                    "leaf": m.leaf,
-                    "element": m.element,
-                    "inputs": dict(flatten_named(m.inputs)),
-                    "expected": m.expected_bits,
-                    "actual": m.actual_bits,
-                }
-                for m in self.mismatches
-            ],
+            "mismatches": [item.to_json() for item in self.mismatches],
         }
 
 

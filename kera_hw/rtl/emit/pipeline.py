@@ -40,11 +40,15 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class Datapath:
-    """Text of the module, the origin of each named signal, and how many register bits were written."""
+    """Text of the module, the origin of each named signal, and how many register bits were written.
+
+    ``states`` are the signals of the netlist's state registers, in order.
+    """
 
     text: str
     origins: dict[str, Origin]
     register_bits: int
+    states: tuple[str, ...] = ()
 
 
 def control_of(netlist: Netlist, plan: Plan, interface: str) -> Control:
@@ -153,7 +157,7 @@ class _Writer:
         for out in self._netlist.outputs:
             body.append(f"assign {escaped(out.bus)} = {self._vector(out.bits, last)};")
         lines = [*self._header(name), *("  " + line if line else "" for line in body), "endmodule"]
-        return Datapath("\n".join(lines) + "\n", self._origins, self._register_bits)
+        return Datapath("\n".join(lines) + "\n", self._origins, self._register_bits, tuple(self._states))
 
     def _header(self, name: str) -> list[str]:
         inputs = [("clk", 1)]

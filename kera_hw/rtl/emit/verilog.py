@@ -36,8 +36,8 @@ class Port:
 class Emitted:
     """A design as Verilog text, with what a bench or a report must know of it.
 
-    ``origins`` maps signal names of the datapath to source places. ``register_bits`` counts the pipeline's
-    registers as written; it equals the plan's.
+    ``origins`` maps signal names of the datapath to source places; ``states`` are the signals of its state
+    registers. ``register_bits`` counts the pipeline's registers as written; it equals the plan's.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Emitted:
     initiation_interval: int
     register_bits: int
     origins: dict[str, Origin]
+    states: tuple[str, ...] = ()
 
     @property
     def data_inputs(self) -> tuple[Port, ...]:
@@ -88,6 +89,7 @@ def emit_verilog(
     return Emitted(
         netlist.name, "\n".join(parts), interface, style, _ports(netlist, outputs, interface),
         plan.latency_cycles, plan.initiation_interval, datapath.register_bits, datapath.origins,
+        datapath.states,
     )
 
 

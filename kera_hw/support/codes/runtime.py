@@ -37,6 +37,15 @@ TABLE: Table = (
     ("K0910", "simulation departs from the plan",
      "The simulated circuit broke its handshake or its predicted cycles. This is a bug in the compiler; "
      "please report it with the program."),
+    ("K0960", "proof not finished",
+     "The solver did not decide within the time limit whether circuit and graph are equal. Nothing is known "
+     "to be wrong. Allow more time, or prove smaller pieces."),
+    ("K0961", "no formal meaning",
+     "The function uses an operation, or its netlist a cell, that the solver's theories of bit-vectors and "
+     "IEEE numbers have no words for. Compare on many items instead."),
+    ("K0962", "planted fault not refuted",
+     "Beside every proof a fault is planted in the circuit, which the solver must find. It did not, so its "
+     "finding no difference says nothing and does not count as a proof."),
     ("K0950", "tool missing",
      "An external tool that the request needs is not installed. `kera doctor` says which tools are "
      "missing and how to get each of them."),

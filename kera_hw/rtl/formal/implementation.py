@@ -1,0 +1,223 @@
+"""The two descriptions of the circuit that are held against a graph: the lowered region, and a netlist."""
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kera_hw.graph.node import Ref
+from kera_hw.rtl.emit.verilog import Emitted
+from kera_hw.rtl.formal.blocks import Block, scalar
+from kera_hw.rtl.formal.circuit import Bit, Circuit
+from kera_hw.rtl.formal.floats import bits_of
+from kera_hw.rtl.formal.graph import Translator
+from kera_hw.rtl.formal.terms import FloatSort, Term, Terms
+from kera_hw.rtl.formal.unroll import Cut, Fault, Unrolling
+from kera_hw.rtl.lower.design import FlatDesign
+from kera_hw.schedule.netlist import Netlist
+from kera_hw.schedule.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Patterns of an item's parameters and of the states it meets, one term a scalar."""
+
+    inputs: tuple[Term, ...]
+    states: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Patterns of an item's results and of the next states, and what is odd about the circuit, if anything.
+
+    A state that the circuit does not keep, because nothing reads it, is None.
+    """
+
+    results: tuple[Term | None, ...]
+    fault: str | None = None
+
+
+class Implementation(Protocol):
+    """A circuit that can be expressed in terms, whole or with one fault planted in it."""
+
+    @property
+    def label(self) -> str: ...
+
+    def make(self, terms: Terms, item: Item) -> Made:
+        """Its results on an item."""
+        ...
+
+    def make_faulty(self, terms: Terms, item: Item, rng: random.Random) -> Made:
+        """The same after one fault chosen by ``rng``, which ``Made.fault`` describes."""
+        ...
+
+
+class Lowered:
+    """The flat region of scalar operations that hardware is made from."""
+
+    label = "lowered graph"
+
+    def __init__(self, flat: FlatDesign) -> None:
+        self.flat = flat
+        self._places = [
+            Ref(node, k)
+            for node in flat.region.nodes()
+            if node.opcode not in ("core.param", "core.constant")
+            for k in range(len(node.types))
+        ]
+
+    def make(self, terms: Terms, item: Item) -> Made:
+        return Made(self._run(terms, item, None))
+
+    def make_faulty(self, terms: Terms, item: Item, rng: random.Random) -> Made:
+        if not self._places:
+            place = rng.randrange(len(self.flat.region.results))
+            results = list(self._run(terms, item, None))
+            results[place], bit = _flipped(terms, results[place], rng)
+            return Made(tuple(results), f"bit {bit} of result {place} inverted")
+        target = rng.choice(self._places)
+        chosen: list[int] = []
+
+        def change(ref: Ref, term: Term) -> Term:
+            if ref != target:
+                return term
+            if isinstance(term.sort, FloatSort):
+                term = bits_of(terms, term)
+            term, bit = _flipped(terms, term, rng)
+            chosen.append(bit)
+            return term
+
+        results = self._run(terms, item, change)
+        number = self._places.index(target)
+        return Made(results, f"bit {chosen[0]} of operation {number}, `{target.node.opcode}`, inverted")
+
+    def _run(self, terms: Terms, item: Item, change: Callable[[Ref, Term], Term] | None) -> tuple[Term, ...]:
+        translator = Translator(terms)
+        given = (*item.inputs, *item.states)
+        kinds = self.flat.region.params
+        pairs = zip(kinds, given, strict=True)
+        args: list[Block] = [scalar(translator.value(kind, bits)) for kind, bits in pairs]
+        if change is None:
+            results = translator.region(self.flat.region, args)
+        else:
+            results = translator.region(self.flat.region, args, change)
+        return tuple(pattern(terms, block.item) for block in results)
+
+
+def pattern(terms: Terms, value: Term) -> Term:
+    """The bits of a value."""
+    return bits_of(terms, value) if isinstance(value.sort, FloatSort) else value
+
+
+def _flipped(terms: Terms, term: Term, rng: random.Random) -> tuple[Term, int]:
+    bit = rng.randrange(term.width)
+    return terms.bit_xor(term, terms.const(1 << bit, term.width)), bit
+
+
+def _flipped_result(terms: Terms, results: Sequence[Term | None], rng: random.Random) -> Made:
+    """A fault at the very end, for circuits that are nothing but wires."""
+    changed = list(results)
+    place = rng.choice([k for k, term in enumerate(results) if term is not None])
+    term = changed[place]
+    assert term is not None
+    changed[place], bit = _flipped(terms, term, rng)
+    return Made(tuple(changed), f"bit {bit} of result {place} inverted")
+
+
+class Clocked:
+    """A netlist of the design without handshake, unrolled over the item's time in it."""
+
+    def __init__(
+        self, circuit: Circuit, flat: FlatDesign, netlist: Netlist, plan: Plan, emitted: Emitted,
+    ) -> None:
+        self.circuit, self.flat, self.netlist, self.plan, self.emitted = circuit, flat, netlist, plan, emitted
+        interval, latency = plan.initiation_interval, plan.latency_cycles
+        # Late enough that the pipeline is full of other items, and a time at which one is admitted.
+        self.start = interval * (latency // interval + 2)
+
+    @property
+    def label(self) -> str:
+        return self.circuit.label
+
+    def make(self, terms: Terms, item: Item) -> Made:
+        return Made(self._results(self._unrolling(terms, item, None)))
+
+    def make_faulty(self, terms: Terms, item: Item, rng: random.Random) -> Made:
+        sound = self._unrolling(terms, item, None)
+        self._results(sound)
+        numbers = sorted({number for number, _ in sound.events})
+        if not numbers:
+            return _flipped_result(terms, self._results(sound), rng)
+        number = rng.choice(numbers)
+        cell = sound.cells[number]
+        used = [
+            (port, k)
+            for port, bits in cell.outputs.items()
+            for k, bit in enumerate(bits)
+            if isinstance(bit, int)
+        ]
+        fault = Fault(number, *rng.choice(used))
+        faulty = self._unrolling(terms, item, fault)
+        text = f"bit {fault.bit} of pin {fault.port} of cell {cell.name} ({cell.kind}) inverted"
+        return Made(self._results(faulty), text)
+
+    def initial_states(self, terms: Terms) -> tuple[Term | None, ...]:
+        """What the first item after power-up meets in each state register; None of one that isn't there."""
+        unrolling = Unrolling(terms, self.circuit, _other_source(terms, 0))
+        return tuple(
+            None if bits is None else unrolling.at(bits, self._read_time(k))
+            for k, bits in enumerate(self._state_bits())
+        )
+
+    def _read_time(self, state: int) -> int:
+        return self.plan.stage[self.netlist.states[state].out]
+
+    def _state_bits(self) -> list[tuple[Bit, ...] | None]:
+        return [self.circuit.net(name) for name in self.emitted.states]
+
+    def _unrolling(self, terms: Terms, item: Item, fault: Fault | None) -> Unrolling:
+        cuts = [
+            Cut(bits, self.start + self._read_time(k), item.states[k])
+            for k, bits in enumerate(self._state_bits())
+            if bits is not None
+        ]
+        other = _other_source(terms, self.start)
+
+        def source(bus: str, time: int, width: int) -> Term:
+            return self._bus(terms, item, bus, width) if time == self.start else other(bus, time, width)
+
+        return Unrolling(terms, self.circuit, source, cuts, fault)
+
+    def _bus(self, terms: Terms, item: Item, bus: str, width: int) -> Term:
+        leaves = sorted(
+            (leaf.low, term) for leaf, term in zip(self.flat.inputs, item.inputs) if leaf.bus == bus
+        )
+        word = terms.concat([term for _, term in leaves])
+        assert word.width == width, f"the leaves of {bus} do not fill it"
+        return word
+
+    def _results(self, unrolling: Unrolling) -> tuple[Term | None, ...]:
+        terms = unrolling.terms
+        end = self.start + self.plan.latency_cycles
+        words = {bus: unrolling.at(self.circuit.outputs[bus], end) for bus, _ in self.flat.out_buses}
+        outputs = [terms.extract(words[leaf.bus], leaf.low, leaf.width_bits) for leaf in self.flat.outputs]
+        following = self.plan.initiation_interval
+        states = [
+            None if bits is None else unrolling.at(bits, self.start + self._read_time(k) + following)
+            for k, bits in enumerate(self._state_bits())
+        ]
+        return (*outputs, *states)
+
+
+def _other_source(terms: Terms, start: int) -> Callable[[str, int, int], Term]:
+    """Inputs of other items: a variable for each bus and cycle."""
+    return lambda bus, time, width: terms.var(f"{bus}@{time - start:+d}", width)
+
+
+def item_of(terms: Terms, inputs: Sequence[int], states: Sequence[int]) -> Item:
+    """Free variables for patterns of the given widths in bits."""
+    return Item(
+        tuple(terms.var(f"in{k}", width) for k, width in enumerate(inputs)),
+        tuple(terms.var(f"state{k}", width) for k, width in enumerate(states)),
+    )
