@@ -43,8 +43,8 @@ CIRCUITS = {
     "top_of_book": 400, "sin_cos": 100,
 }
 FLOATING = [
-    "saxpy", "dot_lanes", "dot_tree", "sum_sequential", "matmul_f32", "biquad", "activations", "normalise", "mlp",
-    "call_price",
+    "saxpy", "dot_lanes", "dot_tree", "sum_sequential", "matmul_f32", "biquad", "activations", "normalise",
+    "mlp", "call_price",
 ]
 EVALUATED = [*CIRCUITS, "sobel", "histogram", *FLOATING]
 
