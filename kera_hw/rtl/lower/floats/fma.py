@@ -15,8 +15,8 @@ from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats import shifts, words
 from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, unpack
-from kera_hw.rtl.lower.floats.rounding import finish
-from kera_hw.rtl.lower.floats.widening import normalise, overflows, round_wide
+from kera_hw.rtl.lower.floats.rounding import decide, increment, pack
+from kera_hw.rtl.lower.floats.widening import normalise
 from kera_hw.rtl.lower.floats.words import Wide
 from kera_hw.types import FloatType, IntType
 
@@ -25,7 +25,7 @@ _GUARDS = 2
 
 @dataclass(frozen=True, slots=True)
 class _Aligned:
-    """Two magnitudes in one window; ``scale`` is the biased exponent of its bit 2F + guards."""
+    """Two magnitudes in one window; ``scale`` is its bit 2F + guards as a biased exponent, plus bias + 1."""
 
     larger: Wide
     smaller: Wide
@@ -34,61 +34,87 @@ class _Aligned:
     product_stays: Ref
 
 
+@dataclass(frozen=True, slots=True)
+class _Special:
+    """Whether operands make the result NaN, or infinite or NaN; the sign of an infinity; factors of 0."""
+
+    nan: Ref
+    top: Ref
+    sign: Ref
+    vanishes: Ref
+
+
 def lower_fma(builder: Builder, kind: FloatType, a: Ref, b: Ref, c: Ref) -> Ref:
     """``a * b + c`` rounded once to nearest even."""
     x, y, z = (unpack(builder, kind, word) for word in (a, b, c))
     wires, form = x.wires, x.form
     product_sign = wires.differ(x.sign, y.sign)
     differs = wires.differ(product_sign, z.sign)
-    aligned = _align(wires, form, x, y, z)
+    special = _special(wires, x, y, z, product_sign)
+    aligned = _align(wires, form, x, y, z, special.vanishes)
     total, negative = _total(wires, aligned, differs)
-    base_bits = form.exponent_bits + 2
-    normal = normalise(wires, total, aligned.scale, base_bits)
-    magnitude = round_wide(wires, form, normal, aligned.sticky)
+    normal = normalise(wires, total, aligned.scale, -form.bias, form)
+    out = wires.either(special.top, normal.overflows)
+    sticky = wires.either(aligned.sticky, normal.sticky)
+    up = wires.unless(decide(wires, normal.head, 1, sticky), out)
+    base = wires.either(normal.base, wires.spread(out, form.exponent_bits))
+    upper = wires.cat(base, special.nan, wires.const(0, form.fraction_bits - 1))
+    kept = wires.both(
+        wires.high_bits(normal.head, form.fraction_bits + 1),
+        wires.spread(wires.invert(out), form.fraction_bits + 1),
+    )
     kept_sign = wires.select(aligned.product_stays, product_sign, z.sign)
     vanishes = wires.unless(normal.zero, aligned.sticky)
-    cancelled = wires.both(vanishes, differs)  # an exact zero of opposite signs is +0
-    sign = wires.unless(wires.differ(kept_sign, negative), cancelled)
-    nan, infinite, infinite_sign = _special(wires, x, y, z, product_sign)
-    return finish(
-        wires, form, wires.select(infinite, infinite_sign, sign), magnitude,
-        nan=nan, infinite=wires.either(infinite, overflows(wires, form, normal.base)),
+    # An exact zero of opposite signs is +0.
+    sign = wires.unless(wires.differ(kept_sign, negative), wires.both(vanishes, differs))
+    sign = wires.unless(wires.select(special.top, special.sign, sign), special.nan)
+    return pack(wires, form, sign, increment(wires, form, upper, kept, up))
+
+
+def _special(wires: Wires, x: Fields, y: Fields, z: Fields, product_sign: Ref) -> _Special:
+    plain = {fields: wires.none(fields.fraction) for fields in (x, y, z)}
+    zero = {fields: wires.both(fields.is_small, plain[fields]) for fields in (x, y)}
+    endless = {fields: wires.both(fields.is_top, plain[fields]) for fields in (x, y, z)}
+    nans = [wires.unless(fields.is_top, plain[fields]) for fields in (x, y, z)]
+    product_top = wires.either(x.is_top, y.is_top)
+    clash = wires.both(product_top, endless[z], wires.differ(product_sign, z.sign))
+    nan = wires.either(
+        *nans, clash, wires.both(endless[x], zero[y]), wires.both(endless[y], zero[x])
+    )
+    return _Special(
+        nan=nan,
+        top=wires.either(product_top, z.is_top),
+        sign=wires.select(z.is_top, z.sign, product_sign),
+        vanishes=wires.either(zero[x], zero[y]),
     )
 
 
-def _special(wires: Wires, x: Fields, y: Fields, z: Fields, product_sign: Ref) -> tuple[Ref, Ref, Ref]:
-    """Whether the result is NaN, whether an operand makes it infinite, and that infinity's sign."""
-    product_infinite = wires.either(x.is_infinite, y.is_infinite)
-    invalid = wires.either(
-        wires.both(x.is_infinite, y.is_zero), wires.both(y.is_infinite, x.is_zero),
-        wires.both(product_infinite, z.is_infinite, wires.differ(product_sign, z.sign)),
-    )
-    nan = wires.either(x.is_nan, y.is_nan, z.is_nan, invalid)
-    infinite = wires.either(product_infinite, z.is_infinite)
-    return nan, infinite, wires.select(z.is_infinite, z.sign, product_sign)
+def _align(wires: Wires, form: Format, x: Fields, y: Fields, z: Fields, vanishes: Ref) -> _Aligned:
+    """Product and addend in the window: one shifted right by the difference of their exponents.
 
-
-def _align(wires: Wires, form: Format, x: Fields, y: Fields, z: Fields) -> _Aligned:
+    Where the addend stays, the product begins one place lower, and the distance is one less: the complement
+    of the negative difference.
+    """
     builder, fraction = wires.builder, form.fraction_bits
     window = 2 * fraction + 2 + _GUARDS
     product = words.multiply(builder, words.of(builder, x.significand), words.of(builder, y.significand))
     product = words.scale(builder, product, _GUARDS)
+    lowered = words.resize(builder, words.extract(builder, product, window - 1, 1), window)
     addend = words.scale(builder, words.of(builder, z.significand), fraction + _GUARDS)
     addend = words.resize(builder, addend, window)
-    span = IntType(form.exponent_bits + 2, True)
-    product_scale = wires.add(
-        wires.cast(x.scale, span), wires.cast(y.scale, span), builder.const(span, -form.bias)
-    )
-    addend_scale = wires.cast(z.scale, span)
+    span = IntType(form.exponent_bits + 3, True)
+    # a - ~b is a + b + 1: sums with bias + 1 on top, of which the addend's is one bit.
+    complement = wires.cast(wires.invert(y.scale), span)
+    product_scale = wires.subtract(wires.cast(x.scale, span), complement)
+    product_scale = wires.add(product_scale, builder.const(span, 1 << form.exponent_bits))
+    addend_scale = wires.add(wires.cast(z.scale, span), builder.const(span, form.bias + 1))
     distance = wires.subtract(product_scale, addend_scale)
     behind = wires.less(distance, builder.const(span, 0))
-    vanishes = wires.either(x.is_zero, y.is_zero)  # such a product must not push the addend out
-    stays = wires.invert(wires.either(behind, vanishes))
-    width = form.exponent_bits + 2
-    away = wires.select(behind, wires.subtract(builder.const(span, 0), distance), distance)
-    smaller = words.select(builder, stays, addend, product)
-    moved, sticky = shifts.shift_right_sticky(builder, smaller, wires.resize(away, width))
-    scale = wires.select(stays, wires.resize(product_scale, width), wires.resize(addend_scale, width))
+    stays = wires.invert(wires.either(behind, vanishes))  # a product of 0 must not push the addend out
+    places = wires.flip_if(behind, wires.resize(distance, span.width_bits - 1))
+    smaller = words.select(builder, stays, addend, lowered)
+    moved, sticky = shifts.shift_right_sticky(builder, smaller, places)
+    scale = wires.select(stays, product_scale, addend_scale)
     return _Aligned(words.select(builder, stays, product, addend), moved, sticky, scale, stays)
 
 

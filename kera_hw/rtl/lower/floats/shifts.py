@@ -87,12 +87,13 @@ def shift_right(builder: Builder, number: Wide, amount: Ref) -> Wide:
 def shift_right_sticky(builder: Builder, number: Wide, amount: Ref) -> tuple[Wide, Ref]:
     """``number >> amount``, and whether a set bit fell out. The amount is unsigned.
 
-    A stage tells what it drops while it moves, so the lost bits need neither a mask nor a wider shifter.
+    A stage tells what it drops while it moves, so the lost bits need neither a mask nor a wider shifter. An
+    amount past the last stage becomes the greatest one, which moves everything out.
     """
     width = number.width_bits
-    far = _beyond(builder, number, amount)
-    bits = min(width_of(amount.type), (width - 1).bit_length())
-    lost = [builder.op("bits.and", far, words.any_set(builder, number))]
+    bits = min(width_of(amount.type), width.bit_length())
+    amount = _capped(builder, amount, bits)
+    lost: list[Ref] = []
     for low in range((bits - 1) // 2 * 2, -1, -2):
         flags = [builder.op("bits.test", amount, index=i) for i in range(low, min(low + 2, bits))]
         moves = [k << low for k in range(1 << len(flags))]
@@ -101,8 +102,18 @@ def shift_right_sticky(builder: Builder, number: Wide, amount: Ref) -> tuple[Wid
         for flag in flags:
             choices = [words.select(builder, flag, y, x) for x, y in zip(choices[::2], choices[1::2])]
         (number,) = choices
-    zero = words.constant(builder, 0, width)
-    return words.select(builder, far, zero, number), words.tree(builder, "bits.or", lost)
+    return number, words.tree(builder, "bits.or", lost)
+
+
+def _capped(builder: Builder, amount: Ref, bits: int) -> Ref:
+    """The smaller of an amount and 2^bits - 1."""
+    width = width_of(amount.type)
+    if width <= bits:
+        return amount
+    upper = builder.op("bits.extract", amount, high=width - 1, low=bits)
+    far = builder.op("compare.ne", upper, builder.const(upper.type, 0))
+    near = builder.op("bits.extract", amount, high=bits - 1, low=0)
+    return builder.op("bits.or", near, words.spread(builder, far, bits).word)
 
 
 def _dropped(builder: Builder, number: Wide, flags: Sequence[Ref], moves: Sequence[int]) -> Ref:
