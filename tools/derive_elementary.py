@@ -1,14 +1,13 @@
 """Derives the constants of the elementary functions: polynomials, rationals, tables, reductions, patches.
 
-Run ``python tools/derive_elementary.py`` to write the data module of ``kera_hw.numerics.elementary`` again,
-or with ``--check`` to find out whether it holds what this script derives. All of it is computed by mpmath at
-``DIGITS`` decimal digits, so the file comes out the same byte for byte.
+Run ``python tools/derive_elementary.py`` to write the data modules of ``kera_hw.numerics.elementary`` again,
+or with ``--check`` to find out whether they hold what this script derives. All of it is computed by mpmath at
+``DIGITS`` decimal digits, so the files come out the same byte for byte.
 
 Method. A polynomial is the least-squares fit at Chebyshev nodes, within a small factor of the minimax one;
 its coefficients are rounded to f64 one at a time, lowest power first, each time fitting the rest again so
-that it makes up for the rounding. A rational solves the linear equations p(x) - f(x) q(x) = 0 at
-mapped Chebyshev nodes. Beside each set stands the greatest error of the
-rounded set, in bits, seen on a dense grid.
+that it makes up for the rounding. A rational solves the linear equations p(x) - f(x) q(x) = 0 at mapped
+Chebyshev nodes. Beside each set stands the greatest error of the rounded set on a dense grid.
 """
 from __future__ import annotations
 
@@ -17,124 +16,21 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from elementary_fit import (
+    DIGITS,
+    Function,
+    Writer,
+    error_bits,
+    fit,
+    fit_rational,
+    horner,
+    interpolate,
+    to_f64,
+    to_grid,
+)
 from mpmath import mp, mpf
 
-DIGITS = 80
-TARGET = Path(__file__).parent.parent / "kera_hw/numerics/elementary/coefficients.py"
-
-Function = Callable[[mpf], mpf]
-
-
-def nodes(low: mpf, high: mpf, count: int) -> list[mpf]:
-    """Chebyshev nodes of an interval."""
-    middle, half = (low + high) / 2, (high - low) / 2
-    return [middle + half * mp.cos(mp.pi * (2 * i + 1) / (2 * count)) for i in range(count)]
-
-
-def horner(coefficients: Sequence[mpf], x: mpf) -> mpf:
-    total = mpf(0)
-    for coefficient in reversed(coefficients):
-        total = total * x + coefficient
-    return total
-
-
-def to_f64(value: mpf) -> mpf:
-    return mpf(float(value))
-
-
-def to_grid(value: mpf, step_log2: int) -> mpf:
-    """The nearest multiple of 2^step_log2."""
-    return mp.nint(mp.ldexp(value, -step_log2)) * mp.ldexp(1, step_log2)
-
-
-def fit(f: Function, low: mpf, high: mpf, degree: int) -> list[mpf]:
-    """A near-minimax polynomial with f64 coefficients, each rounded before the higher ones are fitted."""
-    xs = nodes(mpf(low), mpf(high), 4 * degree + 8)
-    values = [f(x) for x in xs]
-    fixed: list[mpf] = []
-    for power in range(degree + 1):
-        matrix = mp.matrix([[x**k for k in range(power, degree + 1)] for x in xs])
-        right = mp.matrix([value - horner(fixed, x) for x, value in zip(xs, values)])
-        fixed.append(to_f64(mp.lu_solve(matrix, right)[0]))
-    return fixed
-
-
-def fit_rational(
-    f: Function, low: mpf, high: mpf, above: int, below: int, variable: Function
-) -> tuple[list[mpf], list[mpf]]:
-    """Rational p / q of the given degrees near f, q(0) = 1, fitted at nodes spread by ``variable``.
-
-    The first fit gives q; with 1 / (f q) as the weight of each node the equations p - f q = 0 then measure
-    the relative error, and are solved again after each coefficient that is rounded to f64, lowest
-    powers first.
-    """
-    xs = [variable(node) for node in nodes(mpf(low), mpf(high), above + below + 1)]
-    names = [(top, k) for k in range(max(above, below) + 1) for top in (True, False)]
-    names = [(top, k) for top, k in names if (k <= above if top else 0 < k <= below)]
-    fixed: dict[tuple[bool, int], mpf] = {(False, 0): mpf(1)}
-
-    def solve(weights: list[mpf]) -> dict[tuple[bool, int], mpf]:
-        def terms(chosen: Sequence[tuple[bool, int]], x: mpf) -> list[mpf]:
-            value = f(x)
-            return [x**k if top else -value * x**k for top, k in chosen]
-
-        free = [name for name in names if name not in fixed]
-        rows = [[w * term for term in terms(free, x)] for w, x in zip(weights, xs)]
-        right = [
-            -w * sum(c * t for c, t in zip(fixed.values(), terms(list(fixed), x)))
-            for w, x in zip(weights, xs)
-        ]
-        return dict(zip(free, mp.lu_solve(mp.matrix(rows), mp.matrix(right))))
-
-    with mp.workdps(3 * DIGITS):
-        first = solve([1 / f(x) for x in xs])
-        q = [mpf(1), *(first[False, k] for k in range(1, below + 1))]
-        xs = [variable(node) for node in nodes(mpf(low), mpf(high), 2 * len(names))]
-        weights = [1 / (f(x) * horner(q, x)) for x in xs]
-        for name in names:
-            fixed[name] = to_f64(solve(weights)[name])
-    return [fixed[True, k] for k in range(above + 1)], [fixed[False, k] for k in range(below + 1)]
-
-
-def error_bits(approximation: Function, f: Function, low: mpf, high: mpf, relative: bool = True) -> str:
-    """log2 of the greatest error on a grid of 1997 intervals, as text."""
-    worst = mpf(0)
-    for i in range(1, 1997):
-        x = low + (high - low) * i / mpf(1997)
-        difference = abs(approximation(x) - f(x))
-        worst = max(worst, difference / abs(f(x)) if relative else difference)
-    return f"2^{mp.nstr(mp.log(worst, 2), 4)}"
-
-
-class Writer:
-    """Lines of the data module."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.lines += ["", f"# {text}"]
-
-    def number(self, name: str, value: mpf) -> None:
-        assert mpf(float(value)) == value, name
-        self.lines.append(f"{name} = {float(value)!r}")
-
-    def numbers(self, name: str, values: Sequence[mpf]) -> None:
-        assert all(mpf(float(value)) == value for value in values), name
-        self._sequence(name, "float", [repr(float(value)) for value in values])
-
-    def words(self, name: str, values: Sequence[int]) -> None:
-        self._sequence(name, "int", [hex(value) for value in values])
-
-    def _sequence(self, name: str, kind: str, items: list[str]) -> None:
-        self.lines.append(f"{name}: tuple[{kind}, ...] = (")
-        line = "   "
-        for item in items:
-            if len(line) + len(item) + 2 > 108:
-                self.lines.append(line)
-                line = "   "
-            line += f" {item},"
-        self.lines += [line, ")"]
+TARGET = Path(__file__).parent.parent / "kera_hw/numerics/elementary"
 
 
 def exponentials(out: Writer) -> None:
@@ -162,14 +58,14 @@ LOG_START = 0x3FE6_1000_0000_0000 - (1 << 45)
 
 
 def log_table() -> tuple[list[mpf], mpf]:
-    """Reciprocals of 27 fraction bits, one for each of 64 intervals of m, and the greatest |r|."""
+    """Reciprocals of 24 fraction bits, one for each of 64 intervals of m, and the greatest |r|."""
     count = 1 << LOG_INDEX_BITS
     step = 1 << (52 - LOG_INDEX_BITS)
     reciprocals: list[mpf] = []
     greatest = mpf(0)
     for i in range(count):
         low, high = (from_bits(LOG_START + k * step) for k in (i, i + 1))
-        c = mpf(1) if low < 1 < high else to_grid(2 / (low + high), -27)
+        c = mpf(1) if low < 1 < high else to_grid(2 / (low + high), -24)
         greatest = max(greatest, abs(low * c - 1), abs(high * c - 1))
         reciprocals.append(c)
     assert reciprocals.count(mpf(1)) == 1
@@ -202,7 +98,7 @@ def logarithms(out: Writer) -> None:
         "exact at c = 1."
     )
     ln2 = mp.log(2)
-    lead = to_grid(1 / ln2, -27)
+    lead = to_grid(1 / ln2, -25)
     low = to_f64(1 / ln2 - lead)
     out.number("LOG2_E_HIGH", lead)
     out.number("LOG2_E_LOW", low)
@@ -247,6 +143,11 @@ def trigonometric(out: Writer) -> None:
     out.lines.append(f"# relative error {bits}")
 
 
+def mills(a: mpf) -> mpf:
+    """Phi(-a) e^(a^2 / 2) for the normal distribution function Phi."""
+    return mp.erfc(a / mp.sqrt(2)) * mp.exp(a * a / 2) / 2
+
+
 def rationals(out: Writer) -> None:
     out.note("tanh x = x p(x^2) / q(x^2) for |x| <= 9.125, where an f32 has long been 1.")
     p, q = fit_rational(
@@ -265,10 +166,6 @@ def rationals(out: Writer) -> None:
     bits = error_bits(lambda x: x * horner(p, x * x) / horner(q, x * x), mp.erf, mpf(0), mpf("3.96875"))
     out.lines.append(f"# relative error {bits}")
     out.note("Phi(-a) = e^(-a^2 / 2) p(a) / q(a) for 0 <= a <= 15; Phi is the normal distribution function.")
-
-    def mills(a: mpf) -> mpf:
-        return mp.erfc(a / mp.sqrt(2)) * mp.exp(a * a / 2) / 2
-
     p, q = fit_rational(mills, mpf(0), mpf(5) / 6, 10, 11, lambda u: 3 * u / (1 - u))
     out.numbers("PHI_P", p)
     out.numbers("PHI_Q", q)
@@ -325,32 +222,130 @@ def patches(out: Writer) -> None:
     out.lines.append("}")
 
 
-HEADER = '''"""Constants of the elementary functions. Written by tools/derive_elementary.py; do not edit."""
+def wide_exponentials(out: Writer) -> None:
+    out.note("exp2: 2^r = 1 + r (EXP2_HIGH + EXP2_LOW) + r^2 * polynomial; EXP2_HIGH has 26 bits.")
+    high = to_grid(mp.log(2), -26)
+    low = to_f64(mp.log(2) - high)
+    out.number("EXP2_HIGH", high)
+    out.number("EXP2_LOW", low)
+    half = mpf("0.5")
+    tail = fit(lambda r: (mp.power(2, r) - 1 - r * (high + low)) / r**2, -half, half, 10)
+    out.numbers("EXP2_TAIL", tail)
+    bits = error_bits(
+        lambda r: 1 + r * (high + low) + r * r * horner(tail, r), lambda r: mp.power(2, r), -half, half
+    )
+    out.lines.append(f"# relative error {bits}")
+    out.note("tanh x = x + x^3 * polynomial(x^2) for |x| < 1/2.")
+    cut = lambda t: (mp.tanh(mp.sqrt(t)) / mp.sqrt(t) - 1) / t  # noqa: E731
+    tail = fit(lambda t: mp.re(cut(t)), mpf(0), mpf("0.25"), 10)
+    out.numbers("TANH_TAIL", tail)
+    bits = error_bits(lambda x: x + x**3 * horner(tail, x * x), mp.tanh, mpf(0), half)
+    out.lines.append(f"# relative error {bits}")
+
+
+def wide_turn(out: Writer) -> None:
+    out.note(
+        "sin, cos: entry n + 2 is digit n of 2/pi, the sum of digit * 2^(-27 n) for n >= 1.\n"
+        "# pi/2 = QUARTER + QUARTER_REST."
+    )
+    with mp.workprec(27 * 64):
+        scaled = int(mp.floor(mp.ldexp(2 / mp.pi, 27 * 61)))
+    digits = [scaled >> (27 * (61 - n)) & ((1 << 27) - 1) for n in range(1, 62)]
+    out.words("TURN", [0, 0, 0, *digits])
+    quarter = to_f64(mp.pi / 2)
+    out.number("QUARTER", quarter)
+    out.number("QUARTER_REST", to_f64(mp.pi / 2 - quarter))
+
+
+def pieces(out: Writer, name: str, f: Function, intervals: Sequence[tuple[mpf, mpf]], degree: int) -> None:
+    """Columns of a table: the value at the middle of each interval in two parts, then c_1 ... c_degree."""
+    rows: list[list[mpf]] = []
+    worst = mpf(0)
+    for low, high in intervals:
+        middle = (low + high) / 2
+        about = lambda h, middle=middle: f(middle + h)  # noqa: E731
+        first, *rest = interpolate(about, low - middle, high - middle, degree)
+        lead = to_f64(first)
+        row = [lead, to_f64(first - lead), *(to_f64(c) for c in rest)]
+        for h in (low - middle, (low - middle) / 3, (high - middle) / 2, high - middle):
+            found = row[0] + row[1] + h * horner(row[2:], h)
+            worst = max(worst, abs(found / about(h) - 1))
+        rows.append(row)
+    rows += [rows[-1]] * (128 - len(rows))
+    out.lines.append(f"{name}: tuple[tuple[float, ...], ...] = (")
+    for column in zip(*rows):
+        out.items([repr(float(value)) for value in column], "    ")
+    out.lines += [")", f"# relative error 2^{mp.nstr(mp.log(worst, 2), 4)}"]
+
+
+def wide_errors(out: Writer) -> None:
+    out.note("erf x = x (ERF_HIGH + ERF_LOW) + x^3 * polynomial(x^2) for |x| < 1/2; ERF_HIGH has 26 bits.")
+    scale = 2 / mp.sqrt(mp.pi)
+    high = to_grid(scale, -25)
+    low = to_f64(scale - high)
+    out.number("ERF_SCALE", to_f64(scale))
+    out.number("ERF_HIGH", high)
+    out.number("ERF_LOW", low)
+    half = mpf("0.5")
+    cut = lambda t: (mp.erf(mp.sqrt(t)) / mp.sqrt(t) - high - low) / t  # noqa: E731
+    tail = fit(lambda t: mp.re(cut(t)), mpf(0), mpf("0.25"), 9)
+    out.numbers("ERF_TAIL", tail)
+    bits = error_bits(lambda x: x * (high + low) + x**3 * horner(tail, x * x), mp.erf, mpf(0), half)
+    out.lines.append(f"# relative error {bits}")
+    out.note(
+        "erf about j/16, j = 8 ... 95: row j - 8 is the value there in two parts, then the coefficients of\n"
+        "# the powers of the distance, at most 1/32. One tuple a column."
+    )
+    sixteenths = [(mpf(2 * j - 1) / 32, mpf(2 * j + 1) / 32) for j in range(8, 96)]
+    pieces(out, "ERF_ROWS", mp.erf, sixteenths, 10)
+    out.note(
+        "Phi(-a) e^(a^2 / 2), likewise, by b = a + 1: 16 intervals in each of [1, 2), [2, 4) ... [32, 64).\n"
+        "# PHI_MIDDLE is the middle of each, as a."
+    )
+    intervals = [
+        (mp.ldexp(16 + i, octave - 4) - 1, mp.ldexp(17 + i, octave - 4) - 1)
+        for octave in range(6) for i in range(16)
+    ]
+    middles = [(low + high) / 2 for low, high in intervals]
+    out.numbers("PHI_MIDDLE", middles + middles[-1:] * (128 - len(middles)))
+    pieces(out, "PHI_ROWS", mills, intervals, 11)
+    out.note("gelu x = x / 2 + GELU_CURVE x^2 - ... near 0.")
+    out.number("GELU_CURVE", to_f64(1 / mp.sqrt(2 * mp.pi)))
+
+
+HEADER = '''"""Constants of the elementary functions{which}. Written by tools/derive_elementary.py."""
 from __future__ import annotations
 '''
 
+MODULES: dict[str, tuple[str, tuple[Callable[[Writer], None], ...]]] = {
+    "coefficients.py": ("", (exponentials, logarithms, trigonometric, rationals, patches)),
+    "wide_coefficients.py": (", for f64 alone", (wide_exponentials, wide_turn, wide_errors)),
+}
 
-def derive() -> str:
-    """The text of the data module."""
-    mp.dps = DIGITS
+
+def derive(name: str) -> str:
+    """The text of a data module."""
+    which, parts = MODULES[name]
     out = Writer()
-    for part in (exponentials, logarithms, trigonometric, rationals, patches):
+    for part in parts:
         part(out)
-    return HEADER + "\n".join(out.lines) + "\n"
+    return HEADER.format(which=which) + "\n".join(out.lines) + "\n"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if the module differs")
-    arguments = parser.parse_args()
-    text = derive()
-    if not arguments.check:
-        TARGET.write_text(text)
-        return 0
-    if TARGET.read_text() == text:
-        return 0
-    print(f"{TARGET} is not what this script derives; run it without --check", file=sys.stderr)
-    return 1
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a module differs")
+    check: bool = parser.parse_args().check
+    mp.dps = DIGITS
+    differ = False
+    for name in MODULES:
+        text = derive(name)
+        if not check:
+            (TARGET / name).write_text(text)
+        elif (TARGET / name).read_text() != text:
+            print(f"{name} is not what this script derives; run it without --check", file=sys.stderr)
+            differ = True
+    return int(differ)
 
 
 if __name__ == "__main__":

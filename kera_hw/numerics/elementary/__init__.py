@@ -7,7 +7,7 @@ import numpy as np
 
 from kera_hw.numerics import rounding
 from kera_hw.numerics.arrays import Array
-from kera_hw.numerics.elementary import narrow
+from kera_hw.numerics.elementary import narrow, wide
 from kera_hw.numerics.elementary.program import Program, trace
 from kera_hw.numerics.elementary.run import Runner
 from kera_hw.numerics.host import check_host, ieee
@@ -19,14 +19,18 @@ FUNCTIONS: tuple[str, ...] = (
 
 
 @cache
-def program(name: str) -> Program:
-    """The f64 program behind a function of ``FUNCTIONS`` on f16, bf16 and f32."""
-    return trace(narrow.ALGORITHMS[name])
+def program(name: str, kind: FloatType) -> Program:
+    """The f64 program behind a function of ``FUNCTIONS``: one for f16, bf16 and f32, another for f64.
+
+    The former's result is yet to be rounded to the format.
+    """
+    algorithms = wide.ALGORITHMS if kind.name == "f64" else narrow.ALGORITHMS
+    return trace(algorithms[name])
 
 
 @cache
-def _runner(name: str) -> Runner:
-    return Runner(program(name))
+def _runner(name: str, kind: FloatType) -> Runner:
+    return Runner(program(name, kind))
 
 
 @ieee
@@ -35,7 +39,6 @@ def evaluate(name: str, values: Array, kind: FloatType) -> Array:
 
     Raises KeraError (K0703) where the host's arithmetic is not IEEE 754's.
     """
-    assert kind.name != "f64", "f64 has algorithms of its own"
     check_host()
-    wide = rounding.widen(np.ascontiguousarray(values).reshape(-1), kind)
-    return rounding.narrow(_runner(name)(wide), kind).reshape(values.shape)
+    arguments = rounding.widen(np.ascontiguousarray(values).reshape(-1), kind)
+    return rounding.narrow(_runner(name, kind)(arguments), kind).reshape(values.shape)

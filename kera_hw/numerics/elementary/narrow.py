@@ -27,6 +27,20 @@ def scale(x: Real, rounded: Real) -> Real:
     return (x.bits() + (rounded.bits() << 52)).real()
 
 
+def sum_to_odd(a: Real, b: Real) -> Real:
+    """a + b for |a| >= |b| or a = 0, rounded to odd: cut, the last bit set unless exact.
+
+    Such a sum can be rounded once more, to fewer bits, as if the exact one were.
+    """
+    total = a + b
+    rest = b - (total - a)
+    # An inexact sum with an even last bit gives way to its neighbour on the exact sum's side.
+    inexact = (rest < 0.0) | (rest > 0.0)
+    inward = (rest.bits() ^ total.bits()) >> 63
+    nudged = (total.bits() + 1 - (inward << 1)).real()
+    return (inexact & (total.bits() & 1).equals(0)).real(nudged, total)
+
+
 def exp_reduced(x: Real) -> Real:
     """e^x for |x| < 300, x at most 48 bits wide so that the reduction is exact but for LN2_LOW."""
     rounded = x * c.LOG2_E + ROUNDER
@@ -46,14 +60,20 @@ def exp2(x: Real) -> Real:
     return scale(1.0 + r * polynomial(c.EXP2, r), rounded)
 
 
-def log_parts(x: Real) -> tuple[Real, Word, Real]:
-    """(e, index, r) of a positive x = 2^e m: r = m * LOG_RECIPROCAL[index] - 1, exactly."""
+def log_exponent(x: Real) -> tuple[Real, Word, Real]:
+    """(e, index, m) of a positive normal x = 2^e m, with the row of the logarithms' tables for m."""
     offset = x.bits() - c.LOG_START[0]
     index = (offset >> 46) & 63
     exponent = offset & 0xFFF0_0000_0000_0000
     m = (x.bits() - exponent).real()
     # The exponent is signed: 2^51 in front of it keeps the word positive.
     e = ((exponent.arithmetic_shift(52) + (1 << 51)) | INTEGER_BITS).real() - (TWO_52 + TWO_52 / 2)
+    return e, index, m
+
+
+def log_parts(x: Real) -> tuple[Real, Word, Real]:
+    """(e, index, r) of a positive x = 2^e m: r = m * LOG_RECIPROCAL[index] - 1, exactly."""
+    e, index, m = log_exponent(x)
     return e, index, m * index.lookup(c.LOG_RECIPROCAL) - 1.0
 
 
@@ -67,13 +87,13 @@ def log_domain(x: Real, value: Real) -> Real:
 def log(x: Real) -> Real:
     e, index, r = log_parts(x)
     low = e * c.LN2_LOW + index.lookup(c.LOG_LOW) + r * r * polynomial(c.LOG, r)
-    return log_domain(x, (e * c.LN2_HIGH + index.lookup(c.LOG_HIGH)) + (r + low))
+    return log_domain(x, sum_to_odd(e * c.LN2_HIGH + index.lookup(c.LOG_HIGH), r + low))
 
 
 def log2(x: Real) -> Real:
     e, index, r = log_parts(x)
     low = r * c.LOG2_E_LOW + index.lookup(c.LOG2_LOW) + r * r * polynomial(c.LOG2, r)
-    return log_domain(x, (e + index.lookup(c.LOG2_HIGH)) + (r * c.LOG2_E_HIGH + low))
+    return log_domain(x, sum_to_odd(e + index.lookup(c.LOG2_HIGH), r * c.LOG2_E_HIGH + low))
 
 
 def turn(x: Real) -> tuple[Real, Word, Word]:
@@ -129,20 +149,9 @@ def tanh(x: Real) -> Real:
     return (t * polynomial(c.TANH_P, z) / polynomial(c.TANH_Q, z)).with_sign(x.sign())
 
 
-def sum_to_odd(a: float, b: Real) -> Real:
-    """a + b for |a| >= |b|, rounded to odd (cut, the last bit set unless exact): rounding again is right."""
-    total = a + b
-    rest = b - (total - a)
-    # An inexact sum with an even last bit gives way to its neighbour on the exact sum's side.
-    inexact = (rest < 0.0) | (rest > 0.0)
-    inward = (rest.bits() ^ total.bits()) >> 63
-    nudged = (total.bits() + 1 - (inward << 1)).real()
-    return (inexact & (total.bits() & 1).equals(0)).real(nudged, total)
-
-
 def sigmoid(x: Real) -> Real:
     """1/2 + tanh(x/2)/2, the sum rounded to odd; 1 / (1 + e^-x) below -1."""
-    near = sum_to_odd(0.5, 0.5 * tanh(0.5 * x.at_least(-1.0)))
+    near = sum_to_odd(x.like(0.5), 0.5 * tanh(0.5 * x.at_least(-1.0)))
     far = 1.0 / (1.0 + exp_reduced(-(x.at_most(0.0).at_least(-110.0))))
     return (x < -1.0).real(far, near)
 
