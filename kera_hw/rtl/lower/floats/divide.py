@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats import recurrence, words
-from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires
+from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, uint
 from kera_hw.rtl.lower.floats.ranks import funnel_right, shift_left
 from kera_hw.rtl.lower.floats.rounding import decide, increment, pack
 from kera_hw.types import FloatType, IntType
@@ -26,12 +26,13 @@ class Scaled:
 
 
 def scaled(wires: Wires, form: Format, fields: Fields) -> Scaled:
-    """A number's significand moved up, subnormal or not."""
+    """A number's significand moved up, subnormal or not. (Zero gets the top bit too, and is no number.)"""
     significand = fields.significand
     zeros = wires.leading_zeros(significand)
     span = IntType(form.exponent_bits + 2, True)
     exponent = wires.subtract(wires.cast(fields.scale, span), wires.cast(zeros, span))
-    return Scaled(shift_left(wires, significand, zeros), exponent)
+    moved = shift_left(wires, significand, zeros)
+    return Scaled(wires.cat(wires.flag(True), wires.low_bits(moved, form.fraction_bits)), exponent)
 
 
 def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
@@ -43,52 +44,76 @@ def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     quotient, remains = recurrence.divide(
         builder, words.of(builder, top.significand), words.of(builder, bottom.significand), digits
     )
-    span = IntType(form.exponent_bits + 2, True)
-    difference = wires.subtract(top.exponent, bottom.exponent)
-    exponent = wires.add(difference, builder.const(span, form.bias - 2))
-    nan = wires.either(
-        x.is_nan, y.is_nan, wires.both(x.is_zero, y.is_zero), wires.both(x.is_infinite, y.is_infinite)
-    )
-    infinite = wires.either(nan, x.is_top, y.is_zero)
-    zero = wires.either(x.is_zero, y.is_top)
-    base, amount = _placement(
-        wires, form, exponent, words.bit(builder, quotient, digits - 1), infinite, zero
-    )
+    above = words.bit(builder, quotient, digits - 1)
+    place = _place(wires, form, x, y, wires.subtract(top.exponent, bottom.exponent), above)
+    amount = place.amount(wires, above)
     window, sticky = funnel_right(wires, words.scale(builder, quotient, 1), amount, digits)
     up = decide(wires, window, 2, wires.either(sticky, remains))
-    upper = wires.cat(base, nan, wires.const(0, form.fraction_bits - 1))
+    upper = wires.cat(place.base(wires), place.nan(wires), wires.const(0, form.fraction_bits - 1))
     significand = wires.bits(window, digits - 1, 2)
-    sign = wires.unless(wires.differ(x.sign, y.sign), nan)
+    sign = wires.unless(wires.differ(x.sign, y.sign), place.nan(wires))
     return pack(wires, form, sign, increment(wires, form, upper, significand, up))
 
 
-def _placement(
-    wires: Wires, form: Format, exponent: Ref, above: Ref, infinite: Ref, zero: Ref
-) -> tuple[Ref, Ref]:
-    """The exponent field without the hidden bit, and how far twice the quotient goes to the right.
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a quotient goes, in as few bits as can wait beside the recurrence for its end.
 
-    ``exponent`` is the field that a quotient below 1 has, less 1; ``above`` says that it is 1 or more, which
-    adds one to the field and to the shift. An infinity and a zero shift everything out.
+    ``field`` is the exponent field less the hidden bit, unless ``odd``: then it holds how far twice the
+    quotient goes to the right (all ones: entirely), and above that whether the result is infinite, and NaN.
     """
-    builder, span = wires.builder, exponent.type
+
+    form: Format
+    odd: Ref
+    field: Ref
+
+    def amount(self, wires: Wires, above: Ref) -> Ref:
+        """How far twice the quotient goes to the right; a quotient of 1 or more goes one place."""
+        bits = amount_bits(self.form)
+        plain = wires.resize(wires.cast(above, uint(1)), bits)
+        return wires.select(self.odd, wires.low_bits(self.field, bits), plain)
+
+    def base(self, wires: Wires) -> Ref:
+        """The exponent field less the hidden bit."""
+        width = self.form.exponent_bits
+        infinite = wires.bit(self.field, amount_bits(self.form))
+        return wires.select(self.odd, wires.spread(infinite, width), wires.low_bits(self.field, width))
+
+    def nan(self, wires: Wires) -> Ref:
+        return wires.both(self.odd, wires.bit(self.field, amount_bits(self.form) + 1))
+
+
+def amount_bits(form: Format) -> int:
+    """Bits of a shift that can move twice the quotient out."""
+    return (form.fraction_bits + 4).bit_length()
+
+
+def _place(wires: Wires, form: Format, x: Fields, y: Fields, difference: Ref, above: Ref) -> _Place:
+    """``difference`` is that of the operands' exponents; ``above`` says that the quotient is at least 1."""
+    builder, span, bits = wires.builder, difference.type, amount_bits(form)
     assert isinstance(span, IntType)
-    bits = (form.fraction_bits + 4).bit_length()
+    plain = {fields: wires.none(fields.fraction) for fields in (x, y)}
+    zero = {fields: wires.both(fields.is_small, plain[fields]) for fields in (x, y)}
+    nan = wires.either(
+        *(wires.unless(fields.is_top, plain[fields]) for fields in (x, y)),
+        wires.both(zero[x], zero[y]), wires.both(x.is_top, y.is_top),
+    )
+    infinite = wires.either(nan, x.is_top, zero[y])
+    # The field that a quotient below 1 has, less 1.
+    exponent = wires.add(difference, builder.const(span, form.bias - 2))
     below = wires.less(exponent, builder.const(span, 0))
     wanted = wires.resize(wires.subtract(builder.const(span, 0), exponent), span.width_bits)
     too_far = wires.any(wires.bits(wanted, span.width_bits - 1, bits))
-    far = wires.either(wires.resize(wanted, bits), wires.spread(too_far, bits))
     field = wires.resize(wires.add(exponent, wires.cast(above, span)), span.width_bits)
-    last = wires.const(form.top - 1, span.width_bits)
-    overflows = wires.both(wires.invert(below), wires.invert(wires.less(field, last)))
-    infinite = wires.either(infinite, overflows)
-    small = wires.either(below, zero)
-    base = wires.select(small, wires.const(0, form.exponent_bits), wires.resize(field, form.exponent_bits))
-    amount = wires.select(below, far, wires.resize(wires.cast(above, IntType(1, False)), bits))
-    out = wires.either(infinite, zero)
-    return (
-        wires.either(base, wires.spread(infinite, form.exponent_bits)),
-        wires.either(amount, wires.spread(out, bits)),
+    overflows = wires.unless(
+        wires.invert(wires.less(field, wires.const(form.top - 1, span.width_bits))), below
     )
+    out = wires.either(infinite, zero[x], y.is_top, overflows)
+    amount = wires.either(wires.resize(wanted, bits), wires.spread(wires.either(out, too_far), bits))
+    coded = wires.cat(nan, wires.either(infinite, overflows), amount)
+    odd = wires.either(out, below)
+    width = max(form.exponent_bits, bits + 2)
+    return _Place(form, odd, wires.select(odd, wires.resize(coded, width), wires.resize(field, width)))
 
 
 def lower_recip(builder: Builder, kind: FloatType, a: Ref) -> Ref:
