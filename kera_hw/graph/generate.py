@@ -14,7 +14,7 @@ from kera_hw.ops.choosing import Chooser, RegionWanted
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.sampling import random_constant, sample
 from kera_hw.ops.spec import Trait
-from kera_hw.types import IntType, TupleType, Type, is_scalar
+from kera_hw.types import FixType, FloatType, IntType, TupleType, Type, is_scalar
 
 _MAX_NESTING = 2
 _MAX_PARAMS = 5
@@ -137,6 +137,10 @@ class _Grower:
             sources = [ref for ref in self.values if is_scalar(ref.type) and isinstance(ref.type, IntType)]
             if sources:
                 return self.home.store.op("convert.cast", sources[below(len(sources))], type=kind)
+        if isinstance(kind, FloatType) and below(4):
+            numbers = [ref for ref in self.values if isinstance(ref.type, (IntType, FixType, FloatType))]
+            if numbers:
+                return self.home.store.op("convert.cast", numbers[below(len(numbers))], type=kind)
         return self.home.constant(kind)
 
     def results(self, count: int) -> list[Ref]:

@@ -75,8 +75,8 @@ def random_constant(kind: Type, choose: Chooser) -> bytes:
     if isinstance(element, BoolType):
         return bytes(choose.below(2) for _ in range(count))
     if isinstance(element, FloatType):
-        values = [float(choose.between(-8, 8)) / 2 for _ in range(count)]
-        return np.array(values, np.float64).astype(numpy_dtype(kind)).astype(dtype).tobytes()
+        size_bytes = element.width_bits // 8
+        return b"".join(_float_bits(element, choose).to_bytes(size_bytes, "little") for _ in range(count))
     raw = element.raw if isinstance(element, FixType) else element
     assert isinstance(raw, IntType)
     edges = [raw.wrap(value) for value in (0, 1, 2, -1, raw.min, raw.max)]
@@ -85,6 +85,25 @@ def random_constant(kind: Type, choose: Chooser) -> bytes:
         for _ in range(count)
     ]
     return np.array(numbers, dtype=object).astype(numpy_dtype(kind)).astype(dtype).tobytes()
+
+
+def _float_bits(kind: FloatType, choose: Chooser) -> int:
+    """A bit pattern: small halves, the edges of each class of numbers, or anything but a second NaN."""
+    fraction_bits = kind.fraction_bits
+    top = (1 << kind.exponent_bits) - 1
+    one, infinity = (top >> 1) << fraction_bits, top << fraction_bits
+    mood = choose.below(4)
+    if mood == 0:  # 0.5, 1, 1.5, ... 4
+        magnitude = one + (choose.below(7) - 2) * (1 << (fraction_bits - 1))
+    elif mood == 1:
+        least = 1 << fraction_bits
+        edges = (0, 0, 1, least - 1, least, one - 1, one + 1, infinity - 1, infinity, infinity + 1)
+        magnitude = choose.pick(edges)
+    else:
+        magnitude = choose.below(1 << (kind.width_bits - 1))
+    if magnitude > infinity:
+        return kind.canonical_nan
+    return magnitude | choose.below(2) << (kind.width_bits - 1)
 
 
 def _add_carry(choose: Chooser) -> Sample:

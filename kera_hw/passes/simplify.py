@@ -1,7 +1,7 @@
-"""Exact algebraic simplification: identities that hold for every bit pattern. Floats are left alone.
+"""Exact algebraic simplification: identities that hold for every bit pattern.
 
 Laws that are traits (commutative, idempotent, involution) come from the registry; the tables below hold
-those that need a particular constant.
+those that need a particular constant; those of floats are in ``float_laws``.
 """
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from kera_hw.graph import Graph, Ref, Store
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Trait
 from kera_hw.passes.constants import all_ones, splat_value
+from kera_hw.passes.float_laws import float_law
 from kera_hw.passes.rewrite import Candidate, Rewriter
 from kera_hw.types import FloatType, element_type, is_scalar, shape_of
 
@@ -46,7 +47,7 @@ def _rule(node: Candidate) -> Sequence[Ref] | None:
 def _scalar_laws(node: Candidate) -> Ref | None:
     traits = OPS[node.opcode].traits
     if any(isinstance(element_type(ref.type), FloatType) for ref in node.inputs):
-        return None
+        return float_law(node)
     if len(node.inputs) == 1:
         inner = node.inputs[0]
         # The same function twice: equal attributes too, or reversing along two axes would vanish.

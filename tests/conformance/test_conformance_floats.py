@@ -13,7 +13,8 @@ from tests.conformance import arithmetic, conversions
 from tests.conformance.report import Row
 from tests.conformance.vectors import draw, draw_near, special_bits
 
-WIDTHS = tuple(IntType(width, signed) for width in (1, 7, 16, 24, 25, 32, 53, 54, 63, 64) for signed in (False, True))
+_WIDTHS = (1, 7, 16, 24, 25, 32, 53, 54, 63, 64)
+WIDTHS = tuple(IntType(width, signed) for width in _WIDTHS for signed in (False, True))
 
 
 def assert_none_differ(rows: Iterable[Row]) -> list[Row]:

@@ -24,7 +24,7 @@ ITEMS = 24
 
 @cache
 def evaluable_ops() -> tuple[str, ...]:
-    """Operations with an integer meaning today; the others belong to floating point."""
+    """Operations with a reference evaluation."""
     found = []
     for name in generatable_ops():
         rng = random.Random(5)
@@ -67,7 +67,8 @@ def check(graph: Graph, seed: int) -> None:
 @given(st.data())
 def test_random_graphs_keep_their_meaning(data: st.DataObject) -> None:
     below = lambda n: data.draw(st.integers(0, n - 1))  # noqa: E731
-    graph = GraphGenerator(below, evaluable_ops()).graph(data.draw(st.integers(1, 14)))
+    floats = data.draw(st.booleans())
+    graph = GraphGenerator(below, evaluable_ops(), floats).graph(data.draw(st.integers(1, 14)))
     if not refused(graph):
         check(graph, 3)
 
@@ -79,7 +80,8 @@ def test_every_operation_is_reached(op: str) -> None:
     rng = random.Random(len(op))
     evaluated = False
     for trial in range(6):
-        generator = GraphGenerator(rng.randrange, None if trial % 2 else evaluable_ops())
+        ops, floats = None if trial % 2 else evaluable_ops(), trial % 3 == 2
+        generator = GraphGenerator(rng.randrange, ops, floats)
         graph = generator.graph(4, op)
         assert any(node.opcode == op for r in collect_regions(graph) for node in r.nodes())
         again, faults = read_keg(write_keg(graph))
