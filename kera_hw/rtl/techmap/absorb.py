@@ -1,7 +1,7 @@
 """A gate seen through an adder's operand that holds more than the gate's own bits.
 
 The operand of ``a + (flag ? ~b : b)`` is often wider than b: above the gate's bits stand constants, or the
-flag itself, or its complement. All of them are what the same gate gives for some constant in b's place, so
+flag itself, its complement, or bits of something else. All of them are what the same gate gives for some constant, or those bits, in b's place, so
 the whole operand is one gate over b padded with constants, and fits the adder's cells.
 """
 from __future__ import annotations
@@ -33,12 +33,43 @@ def through(
             for k in wide:
                 parts[k].append(slice_bits(leaves[k], segment.low, segment.width))
             continue
+        carried = _carried(leaves, table, wide, segment)
+        if carried is not None:
+            for k, piece in zip(wide, carried):
+                parts[k].append(piece)
+            continue
         for values in _bitwise(leaves, table, wide, segment, views):
             if values is None:
                 return None
             for k, value in zip(wide, values):
                 parts[k].append((Segment(None, value, 1),))
     return tuple(concat(parts[k]) if k in wide else leaf for k, leaf in enumerate(leaves))
+
+
+def _carried(
+    leaves: Sequence[Bits], table: int, wide: Sequence[int], segment: Segment
+) -> list[Bits] | None:
+    """What the wide leaves show so that the gate passes a foreign segment on, whatever the single ones do."""
+    if segment.cell is None:
+        return None
+    single = [k for k in range(len(leaves)) if k not in wide]
+    for roles in product((0, 1, None), repeat=len(wide)):  # a constant, or the segment itself
+        if None in roles and all(
+            _gives(table, dict(zip(wide, roles)), dict(zip(single, values)), bit)
+            for values in product((0, 1), repeat=len(single)) for bit in (0, 1)
+        ):
+            full = (1 << segment.width) - 1
+            return [
+                (segment,) if role is None else (Segment(None, full * role, segment.width),) for role in roles
+            ]
+    return None
+
+
+def _gives(table: int, roles: dict[int, int | None], single: dict[int, int], bit: int) -> bool:
+    """Whether the table shows ``bit`` where roles of None show it too."""
+    index = sum((bit if role is None else role) << k for k, role in roles.items())
+    index |= sum(value << k for k, value in single.items())
+    return table >> index & 1 == bit
 
 
 def _bitwise(

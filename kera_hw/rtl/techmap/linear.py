@@ -181,6 +181,8 @@ class _Extraction:
         cost = 0
         while (key := self._best()) is not None:
             places = [(row, *pair) for row in self.rows for pair in _occurrences(row, key)]
+            # A row that is just the pair's negative is an adder of its own either way, and sooner so.
+            places = [place for place in places if len(place[0]) > 2 or place[1][2] > 0]
             if len(places) < 2:  # occurrences that overlap
                 self.counts[key] = -1_000_000
                 continue

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires
+from kera_hw.rtl.lower.floats.normal import normalise, round_staged
 from kera_hw.rtl.lower.floats.ranks import shift_right_sticky
-from kera_hw.rtl.lower.floats.rounding import decide, increment, normalise, pack
+from kera_hw.rtl.lower.floats.rounding import pack
 from kera_hw.types import FloatType, IntType
 
 _GUARDS = 2
@@ -68,14 +69,18 @@ def _order(wires: Wires, form: Format, x: Fields, y: Fields, y_sign: Ref) -> _Or
     fraction = wires.low_bits(magnitude, form.fraction_bits)
     hidden_larger = wires.select(swap, wires.invert(y.is_small), wires.invert(x.is_small))
     hidden_smaller = wires.select(swap, wires.invert(x.is_small), wires.invert(y.is_small))
-    smaller = wires.cat(hidden_smaller, wires.select(swap, x.fraction, y.fraction))
+    # Complemented part by part: a LUT holds the choice and the complement.
+    smaller = wires.cat(
+        wires.differ(hidden_smaller, differs),
+        wires.flip_if(differs, wires.select(swap, x.fraction, y.fraction)),
+    )
     exponent = wires.high_bits(magnitude, form.exponent_bits)
     lowest = wires.either(wires.bit(exponent, 0), wires.invert(hidden_larger))
     both_top = wires.both(x_top, y_top)
     nan = wires.both(some_top, wires.either(wires.any(fraction), wires.both(both_top, opposite)))
     return _Ordered(
         larger=wires.cat(hidden_larger, fraction),
-        smaller=wires.flip_if(differs, smaller),
+        smaller=smaller,
         scale=wires.cat(wires.bits(exponent, form.exponent_bits - 1, 1), lowest),
         sign=wires.select(swap, y_sign, x.sign),
         differs=differs,
@@ -130,11 +135,9 @@ def _round(wires: Wires, form: Format, ordered: _Ordered, total: Ref, sticky: Re
     nearly = wires.all(wires.bits(ordered.scale, form.exponent_bits - 1, 1))
     overflows = wires.both(nearly, wires.invert(wires.bit(ordered.scale, 0)), top_bit)
     out = wires.either(ordered.top, overflows)
-    normal = normalise(wires, total, ordered.scale, form.exponent_bits, out)
-    kept = form.fraction_bits + 1
-    up = decide(wires, normal.value, width - kept, sticky)
+    staged = normalise(wires, total, ordered.scale, form.exponent_bits, out)
     # Only with the top exponent is there a NaN, and its fraction was shifted out: the quiet bit is free.
-    upper = wires.cat(normal.base, ordered.nan, wires.const(0, form.fraction_bits - 1))
-    result = increment(wires, form, upper, wires.high_bits(normal.value, kept), up)
-    cancelled = wires.both(ordered.differs, normal.zero)
+    quiet = wires.cat(ordered.nan, wires.const(0, form.fraction_bits - 1))
+    result = round_staged(wires, form, staged, sticky, quiet)
+    cancelled = wires.both(ordered.differs, wires.none(total))
     return pack(wires, form, wires.unless(ordered.sign, wires.either(ordered.nan, cancelled)), result)

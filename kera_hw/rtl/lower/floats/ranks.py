@@ -69,11 +69,21 @@ def _falls_off(wires: Wires, body: Ref, fill: Ref | None, step: Ref, low: int) -
         bottom, top = (count - 1) << low, min(wires.width(body), count << low)
         if bottom >= wires.width(body):
             continue
-        piece = wires.bits(body, top - 1, bottom)
-        if fill is not None:
-            piece = wires.flip_if(fill, piece)
-        found = wires.either(found, wires.both(_reaches(wires, flags, count), wires.any(piece)))
+        unlike = _unlike(wires, wires.bits(body, top - 1, bottom), fill)
+        found = wires.either(found, wires.both(_reaches(wires, flags, count), unlike))
     return found
+
+
+def _unlike(wires: Wires, piece: Ref, fill: Ref | None) -> Ref:
+    """Whether any bit differs from the fill: three bits and the fill make one LUT."""
+    if fill is None:
+        return wires.any(piece)
+    width = wires.width(piece)
+    found = [
+        wires.any(wires.flip_if(fill, wires.bits(piece, min(low + 3, width) - 1, low)))
+        for low in range(0, width, 3)
+    ]
+    return wires.either(*found)
 
 
 def funnel_right(wires: Wires, number: Wide, amount: Ref, width: int) -> tuple[Ref, Ref]:
