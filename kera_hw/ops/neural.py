@@ -13,9 +13,7 @@ from kera_hw.ops.rules import (
     check_kind,
     check_same,
     fail,
-    first_f64,
     float_kind,
-    refuse_f64,
     tensor_of,
     title,
 )
@@ -51,7 +49,6 @@ def _along(call: EvalCall) -> tuple[Array, int]:
 
 
 def _softmax(call: EvalCall) -> Sequence[Array]:
-    refuse_f64("neural.softmax", call)
     values, axis = _along(call)
     return (composites.softmax(values, axis, float_kind(call.arg_types[0])).reshape(call.args[0].shape),)
 
@@ -90,7 +87,6 @@ def _infer_attention(types: Types, attrs: Attrs) -> Types:
 
 
 def _attention(call: EvalCall) -> Sequence[Array]:
-    refuse_f64("neural.attention", call)
     q, k, v = call.args
     return (composites.attention(q, k, v, float_kind(call.arg_types[0])),)
 
@@ -99,13 +95,12 @@ TABLE: tuple[OpSpec, ...] = (
     OpSpec(
         "neural.softmax", "e = exp(x - max x), then e / sum e, along an axis (-1: all as one).",
         _infer_softmax, _softmax, attrs=("axis",), expansion="softmax/1",
-        unsupported=first_f64,
     ),
     _norm("layer_norm", "d = x - mean x, then d * rsqrt(mean(d * d) + eps), along an axis.",
           composites.layer_norm),
     _norm("rms_norm", "x * rsqrt(mean(x * x) + eps), along an axis.", composites.rms_norm),
     OpSpec(
         "neural.attention", "softmax((q kT) * s, axis 1) v with s the correctly rounded 1 / sqrt(d).",
-        _infer_attention, _attention, expansion="attention/1", unsupported=first_f64,
+        _infer_attention, _attention, expansion="attention/1",
     ),
 )

@@ -6,7 +6,6 @@ from typing import NoReturn
 
 from kera_hw.ops.spec import Array, Attrs, EvalCall, TypeRuleError, Unsupported
 from kera_hw.types import (
-    F64,
     BoolType,
     FixType,
     FloatType,
@@ -192,21 +191,6 @@ def spread(args: Sequence[Array]) -> Sequence[Array]:
     return [
         arg.reshape(arg.shape[0], *(1,) * (rank - 1)) if arg.ndim == 1 else arg for arg in args
     ]
-
-
-def first_f64(types: Types, results: Types = ()) -> Type | None:
-    """The first operand or result of f64: an ``unsupported`` rule."""
-    for kind in (*types, *results):
-        if element_type(kind) == F64:
-            return kind
-    return None
-
-
-def refuse_f64(op: str, call: EvalCall) -> None:
-    """Raise Unsupported where an elementary function of f64 would be needed."""
-    found = first_f64(call.arg_types, call.types)
-    if found is not None:
-        raise Unsupported(op, found)
 
 
 def refuse(op: str) -> Callable[[EvalCall], Sequence[Array]]:
