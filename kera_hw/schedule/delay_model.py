@@ -40,6 +40,8 @@ class DelayModel:
         if isinstance(cell, Mux):
             return self._wide_ps(_levels(len(cell.choices)) - 1)
         if isinstance(cell, Rom):
+            if cell.latency_cycles:
+                return round(max(0.0, timing.bram_setup_ps - timing.setup_ps))
             return self._wide_ps(_levels(len(cell.contents)) - self.device.lut_inputs)
         if isinstance(cell, Mul):
             if cell.latency_cycles:
@@ -87,8 +89,10 @@ class DelayModel:
         return round(self.scale * (base + timing.route_fanout_ps * log2(max(1, fanout))))
 
     def clk_to_q_ps(self, cell: Cell) -> int:
-        """Time from the clock edge until a register shows ``cell``'s value (``Mul``: its own register)."""
+        """Time from the clock edge until a register shows ``cell``'s value (``Mul``, ``Rom``: their own)."""
         timing = self.device.timing
+        if isinstance(cell, Rom) and cell.latency_cycles:
+            return round(timing.bram_clk_to_q_ps)
         if not isinstance(cell, Mul) or cell.latency_cycles == 0 or cell.latency_cycles > TILE_RANKS:
             return round(timing.clk_to_q_ps)  # ranks beyond the tile's own are flip-flops
         if cell.latency_cycles == 1:  # input registers alone: the product follows in the same cycle
@@ -146,7 +150,7 @@ def loads(cell: Cell) -> list[tuple[Bits, int]]:
     if isinstance(cell, Mux):
         per_bit = max(1, len(cell.choices) // 4)
         return [(cell.select, cell.width * per_bit), *((bits, 1) for bits in cell.choices)]
-    if isinstance(cell, Rom):
+    if isinstance(cell, Rom) and not cell.latency_cycles:
         return [(cell.address, cell.width * max(1, len(cell.contents) // 16))]
     return [(bits, 1) for bits in cell.operands()]
 

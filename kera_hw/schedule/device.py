@@ -34,6 +34,8 @@ class Timing:
     route_dsp_ps: float
     route_fanout_ps: float
     crowd: float
+    bram_setup_ps: float = 0.0
+    bram_clk_to_q_ps: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,9 @@ class Area:
     carry_bits_per_cell: int
     luts_per_carry_cell: int
     dsp_width: int
+    bram_bits: int = 0
+    bram_width: int = 0
+    bram_ranks: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,8 @@ Everything here is immutable and target-independent data; their meanings are:
 * ``Mul``  out = a * b modulo 2^width (operands sign- or zero-extended as said), on DSP tiles with
   ``latency_cycles`` internal register ranks (0: combinational).
 * ``Mux``  out = choices[select] (a select past the end takes the last choice): 2^k:1 multiplexer trees.
-* ``Rom``  out = contents[address] (0 past the end).
+* ``Rom``  out = contents[address] (0 past the end); from LUTs with ``latency_cycles`` 0, else from block RAM
+  with that many register ranks inside (address, then output).
 * ``StateOut``  the present value of a state register.
 """
 from __future__ import annotations
@@ -161,9 +162,15 @@ class Mux(Cell):
 class Rom(Cell):
     address: Bits
     contents: tuple[int, ...]
+    latency_cycles: int = 0
 
     def operands(self) -> tuple[Bits, ...]:
         return (self.address,)
+
+
+def internal_ranks(cell: Cell) -> int:
+    """Register ranks inside a cell: its output appears so many stages after the one it works in."""
+    return cell.latency_cycles if isinstance(cell, Mul | Rom) else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

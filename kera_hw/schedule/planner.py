@@ -13,7 +13,13 @@ from kera_hw.schedule.explain import Sources, loop_recurrence, no_interval, no_l
 from kera_hw.schedule.netlist import Input, Netlist
 from kera_hw.schedule.plan import Lifetime, PathStep, Plan, Recurrence, Resources
 from kera_hw.schedule.problem import Problem, build_problem, staged_fanout, timing_pairs, with_fanout
-from kera_hw.schedule.resource_model import handshake_ffs, netlist_dsps, netlist_luts, product_ffs
+from kera_hw.schedule.resource_model import (
+    handshake_ffs,
+    netlist_brams,
+    netlist_dsps,
+    netlist_luts,
+    product_ffs,
+)
 from kera_hw.schedule.sdc import least_registers, register_bits
 from kera_hw.schedule.timing import fmax_mhz, stage_arrivals, stage_paths
 from kera_hw.support.diagnostic import Diagnostic
@@ -198,7 +204,7 @@ def make_plan(
         lut=netlist_luts(netlist, model.device),
         ff=kept + state_bits + product_ffs(netlist) + handshake_ffs(interface, count, interval),
         dsp=netlist_dsps(netlist, model.device),
-        bram=0,
+        bram=netlist_brams(netlist, model.device),
         fmax_mhz=fmax_mhz(problem, arrivals),
     )
     return Plan(

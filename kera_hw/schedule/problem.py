@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kera_hw.schedule.delay_model import DelayModel, loads
-from kera_hw.schedule.netlist import Bits, Mul, Netlist
+from kera_hw.schedule.netlist import Bits, Netlist, internal_ranks
 
 IntArray = NDArray[np.int64]
 _TIME_BITS = 32  # more than any time within the limit, in ps, takes
@@ -74,7 +74,7 @@ class Problem:
     edges: Edges
     logic_ps: IntArray
     clk_to_q_ps: IntArray
-    latency: IntArray  # internal register ranks per cell: 0 except for Mul
+    latency: IntArray  # internal register ranks per cell: 0 except for Mul and Rom
     base_ps: IntArray  # arrival of each cell's output when all its inputs come from registers
 
     @property
@@ -98,7 +98,7 @@ def build_problem(netlist: Netlist, model: DelayModel) -> Problem:
     edges = _edges(netlist, model, readings)
     logic = np.array([model.logic_ps(cell) for cell in cells], dtype=np.int64)
     clk_to_q = np.array([model.clk_to_q_ps(cell) for cell in cells], dtype=np.int64)
-    latency = np.array([c.latency_cycles if isinstance(c, Mul) else 0 for c in cells], dtype=np.int64)
+    latency = np.array([internal_ranks(c) for c in cells], dtype=np.int64)
     base = _base(edges, clk_to_q, latency)
     return Problem(netlist, model, readings, _runs(readings), edges, logic, clk_to_q, latency, base)
 

@@ -167,6 +167,8 @@ def _mux_luts(cell: Mux, device: Device, read: int) -> int:
 def _rom_luts(cell: Rom, device: Device, read: int) -> int:
     """Different tables of one LUT's inputs over all output bits, and the multiplexers behind them."""
     address = sum(s.width for s in cell.address)
+    if cell.latency_cycles:
+        return 0
     inputs = min(device.lut_inputs, address)
     size = 1 << inputs
     blocks = -(-len(cell.contents) // size)
@@ -186,6 +188,28 @@ def cell_dsps(cell: Cell, device: Device) -> int:
     if not isinstance(cell, Mul) or not side:
         return 0
     return -(-sum(s.width for s in cell.a) // side) * -(-sum(s.width for s in cell.b) // side)
+
+
+DEEPEST = 2048
+"""Entries beyond which a table is several."""
+
+
+def block_shape(entries: int, device: Device) -> tuple[int, int]:
+    """Words, and bits a word, of one block RAM for a table of that many entries; (0, 0) if there is none."""
+    area = device.area
+    if not area.bram_bits or entries > DEEPEST:
+        return 0, 0
+    depth = max(area.bram_bits // area.bram_width, 1 << (entries - 1).bit_length())
+    least = (area.bram_bits // area.bram_width).bit_length()
+    return depth, max(1, area.bram_width >> depth.bit_length() - least)
+
+
+def cell_brams(cell: Cell, device: Device) -> int:
+    """Block RAMs that one cell takes."""
+    if not isinstance(cell, Rom) or not cell.latency_cycles:
+        return 0
+    _, width = block_shape(len(cell.contents), device)
+    return -(-cell.width // width)
 
 
 def netlist_luts(netlist: Netlist, device: Device) -> int:
@@ -211,6 +235,11 @@ def product_ffs(netlist: Netlist) -> int:
 
 def netlist_dsps(netlist: Netlist, device: Device) -> int:
     return sum(cell_dsps(cell, device) for cell in netlist.cells)
+
+
+def netlist_brams(netlist: Netlist, device: Device) -> int:
+    """Block RAMs of all cells."""
+    return sum(cell_brams(cell, device) for cell in netlist.cells)
 
 
 def handshake_ffs(interface: str, latency_cycles: int, interval: int) -> int:

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from kera_hw.schedule.delay_model import DelayModel, loads
-from kera_hw.schedule.netlist import Bits, Input, Mul, Netlist
+from kera_hw.schedule.netlist import Bits, Input, Netlist, internal_ranks
 from kera_hw.schedule.plan import Plan
 
 
@@ -48,8 +48,7 @@ def _shapes(netlist: Netlist, plan: Plan) -> Iterator[str]:
 
 
 def _ranks_inside(netlist: Netlist, cell: int) -> int:
-    found = netlist.cells[cell]
-    return found.latency_cycles if isinstance(found, Mul) else 0
+    return internal_ranks(netlist.cells[cell])
 
 
 def _placement(netlist: Netlist, plan: Plan) -> Iterator[str]:

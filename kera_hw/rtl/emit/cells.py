@@ -122,6 +122,33 @@ def _choose(choices: list[str], select: str, bits: int, whole: int, indent: str)
 
 
 def _write_rom(cell: Rom, site: Site) -> list[str]:
+    return _write_memory(cell, site) if cell.latency_cycles else _write_table(cell, site)
+
+
+def _write_memory(cell: Rom, site: Site) -> list[str]:
+    """A memory that synthesis puts into block RAM: read into a register, then further ones."""
+    memory = site.fresh(site.wire + "_memory")
+    bits = bits_width(cell.address)
+    size, mask = 1 << bits, (1 << cell.width) - 1
+    lines = [
+        f'(* ram_style = "block" *) reg {declared_range(cell.width)}{memory} [0:{size - 1}];',
+        "initial begin",
+    ]
+    for index in range(size):
+        value = cell.contents[index] & mask if index < len(cell.contents) else 0
+        lines.append(f"  {memory}[{index}] = {constant(value, cell.width)};")
+    lines.append("end")
+    value = f"{memory}[{vector(cell.address, site.read)}]"
+    enabled = f"if ({site.enable}) " if site.enable else ""
+    for rank in range(1, cell.latency_cycles + 1):
+        register = site.fresh(f"{site.wire}_q{rank}")
+        lines.append(f"reg {declared_range(cell.width)}{register};")
+        lines.append(f"always @(posedge clk) {enabled}{register} <= {value};")
+        value = register
+    return [*lines, f"assign {site.wire} = {value};"]
+
+
+def _write_table(cell: Rom, site: Site) -> list[str]:
     address, data = site.fresh(site.wire + "_addr"), site.fresh(site.wire + "_data")
     bits = bits_width(cell.address)
     lines = [

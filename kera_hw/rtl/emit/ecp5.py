@@ -14,8 +14,21 @@ from itertools import permutations
 from kera_hw.rtl.emit.cells import Site, sum_width, write_add, write_cell, write_mul
 from kera_hw.rtl.emit.ecp5_lut import write_lut
 from kera_hw.rtl.emit.ecp5_mux import write_mux
+from kera_hw.rtl.emit.ecp5_rom import write_rom
 from kera_hw.rtl.emit.text import constant, declared_range, evaluate_bit, vector
-from kera_hw.schedule.netlist import Add, BitExpr, Bits, Cell, Lut, Mul, Mux, bits_width, concat, const_bits
+from kera_hw.schedule.netlist import (
+    Add,
+    BitExpr,
+    Bits,
+    Cell,
+    Lut,
+    Mul,
+    Mux,
+    Rom,
+    bits_width,
+    concat,
+    const_bits,
+)
 
 _GENERATE_ONLY = 0x00AA  # with D = 1: P = 0, so the bit's A goes into the chain as its carry
 _PINS = "abcd"
@@ -73,6 +86,8 @@ def write_ecp5_cell(cell: Cell, site: Site) -> list[str]:
         return write_lut(cell, site)
     if isinstance(cell, Mux):
         return write_mux(cell, site)
+    if isinstance(cell, Rom) and cell.latency_cycles:
+        return write_rom(cell, site)
     return write_cell(cell, site)
 
 

@@ -20,7 +20,7 @@ Interface = Literal["stream", "none"]
 Style = Literal["ecp5", "generic"]
 
 # Modules that instantiate vendor cells in synthesis (Yosys defines SYNTHESIS) and simulate without them.
-_LIBRARY = ("kera_ecp5_add", "kera_ecp5_mul", "kera_ecp5_lut", "kera_ecp5_mux")
+_LIBRARY = ("kera_ecp5_add", "kera_ecp5_mul", "kera_ecp5_lut", "kera_ecp5_mux", "kera_ecp5_rom")
 
 
 @dataclass(frozen=True, slots=True)

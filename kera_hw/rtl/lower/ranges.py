@@ -98,7 +98,7 @@ def _max(a: Range, b: Range) -> Range:
     return (max(a[0], b[0]), max(a[1], b[1]))
 
 
-def _same(a: Range) -> Range:
+def _same(a: Range, *_others: Range) -> Range:
     return a
 
 
@@ -126,6 +126,7 @@ _RULES: dict[str, Callable[..., Range]] = {
     "convert.cast": _same,
     "convert.bitcast": _same,
     "control.select": _select,
+    "tensor.index": _same,  # a scalar out of a table of constants
 }
 
 

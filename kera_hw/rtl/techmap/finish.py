@@ -135,9 +135,13 @@ class Finisher:
             case "mux":
                 return out.Mux(width=width, origin=origin, name=name, select=ins[0], choices=ins[1:])
             case _:
-                assert item.kind == "rom"
-                contents = tuple(word for word in item.data if isinstance(word, int))
-                return out.Rom(width=width, origin=origin, name=name, address=ins[0], contents=contents)
+                assert item.kind in ("rom", "bram")
+                data = tuple(word for word in item.data if isinstance(word, int))
+                ranks, contents = (0, data) if item.kind == "rom" else (data[0], data[1:])
+                return out.Rom(
+                    width=width, origin=origin, name=name, address=ins[0], contents=contents,
+                    latency_cycles=ranks,
+                )
 
     def _piece(self, index: int, width: int) -> int:
         """Sum bits of each piece of a chain: all of them where the clock allows, else even shares."""

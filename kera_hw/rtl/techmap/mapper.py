@@ -20,6 +20,7 @@ from kera_hw.rtl.techmap.linear import Target
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import Capabilities
 from kera_hw.rtl.techmap.source import Source
+from kera_hw.rtl.techmap.tables import Tables
 from kera_hw.rtl.techmap.words import Word
 from kera_hw.types import BoolType, IntType
 
@@ -49,6 +50,8 @@ class Mapper:
         self._roots = self._find_roots()
         self._in_logic: set[Node] = set()
         self._spare_dsps = self._allot_dsps()
+        self._tables = Tables(source, able)
+        self.notes += filter(None, [self._tables.note()])
         self._forms: dict[Ref, Form] = {}
         self._tiles: dict[Ref, list[tuple[Word, int]]] = {}
         self._made: dict[Atom, Word] = {}
@@ -357,12 +360,16 @@ class Mapper:
         opcode = node.opcode
         if opcode in ("core.constant", "core.param"):
             return
+        ref = Ref(node, 0)
+        if opcode == "tensor.index":
+            index = self.word(node.inputs[1])
+            self._settle(ref, self._tables.read(self.net, node, index, self.wanted[ref]))
+            return
         args = [self.word(ref) for ref in node.inputs]
         if opcode == "integer.add_carry":
             for i, word in enumerate(scalar.add_carry(self.net, node, args)):
                 self._settle(Ref(node, i), word)
             return
-        ref = Ref(node, 0)
         if opcode == "integer.saturating_mul":
             word = scalar.saturate(self.net, self._exact_product(node), node.types[0])
         elif opcode == "control.select" and (tree := self._select_tree(node)) is not None:

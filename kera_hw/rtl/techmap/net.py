@@ -19,7 +19,7 @@ class Item:
 
     Kinds and their data: input (bus, low); state (index); lut (table) over ``ins``; add (table) over
     ins[1:-1], with ins = (a, operands..., carry) and carry () for none; mul (a_signed, b_signed, latency);
-    mux with ins = (select, choices...); rom (contents).
+    mux with ins = (select, choices...); rom (contents); bram (register ranks, contents...).
     """
 
     __slots__ = ("data", "ins", "kind", "level", "origin", "width")
@@ -35,7 +35,7 @@ class Item:
         self.level = level
 
 
-_DELAY = {"lut": 12, "add": 28, "mul": 70, "mux": 16, "rom": 18, "input": 0, "state": 0}
+_DELAY = {"lut": 12, "add": 28, "mul": 70, "mux": 16, "rom": 18, "bram": 30, "input": 0, "state": 0}
 """Rough delay of a kind in units of 0.1 ns: only the order in which sums are joined depends on it."""
 
 
@@ -268,6 +268,11 @@ def _repeats(bits: Bits) -> bool:
     """Whether a vector is one bit over and over."""
     first = bits[0]
     return len(bits) > 1 and first.width == 1 and all(segment == first for segment in bits)
+
+
+def block_rom(net: Net, address: Bits, contents: Sequence[int], width: int, ranks: int) -> Bits:
+    """``contents[address]`` from block RAM; past the end 0."""
+    return cell_bits(net.make("bram", width, (address,), (ranks, *contents)), width)
 
 
 def _wide(name: str, count: int) -> int:

@@ -23,6 +23,7 @@ class Capabilities:
     fuses_logic: bool
     dsp: DspKind | None
     dsp_count: int
+    bram_count: int
     model: DelayModel
     clock_ps: int
 
@@ -51,4 +52,4 @@ def capabilities(device: Device, clock_ps: int, options: MapOptions) -> Capabili
         else:
             dsp = DspKind(16, 16, 0)
     fuses = device.carry_operands >= 4
-    return Capabilities(device.lut_inputs, fuses, dsp, allowed, DelayModel(device), clock_ps)
+    return Capabilities(device.lut_inputs, fuses, dsp, allowed, device.bram, DelayModel(device), clock_ps)

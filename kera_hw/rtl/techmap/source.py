@@ -10,7 +10,7 @@ from kera_hw.graph.node import Node, Ref
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.design import FlatDesign
 from kera_hw.rtl.lower.ranges import Range, result_range, type_range
-from kera_hw.types import numpy_dtype
+from kera_hw.types import TensorType, numpy_dtype
 
 
 class Source:
@@ -21,6 +21,7 @@ class Source:
         self.results = flat.region.results
         self.nodes: list[Node] = flat.region.nodes()
         self._constants: dict[Node, int] = {}
+        self.tables: dict[Node, list[int]] = {}
         self.ranges: dict[Ref, Range] = {}
         self.exact_ranges: dict[Ref, Range] = {}
         self.uses: Counter[Ref] = Counter(self.results)
@@ -36,6 +37,10 @@ class Source:
         if node.opcode == "core.constant":
             data = cast(bytes, node.attr("value"))
             dtype = numpy_dtype(node.types[0])
+            if isinstance(node.types[0], TensorType):  # a table: read by tensor.index alone
+                self.tables[node] = [int(v) for v in np.frombuffer(data, dtype=dtype.newbyteorder("<"))]
+                self.ranges[Ref(node, 0)] = (min(self.tables[node]), max(self.tables[node]))
+                return
             if dtype.kind in "fV":
                 value = int.from_bytes(data, "little")
             else:

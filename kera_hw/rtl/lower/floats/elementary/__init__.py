@@ -7,7 +7,8 @@ from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats.elementary.exponential import lower_exp, lower_exp2
 from kera_hw.rtl.lower.floats.elementary.logarithm import lower_log, lower_log2
-from kera_hw.types import FloatType
+from kera_hw.rtl.lower.floats.units import Unit
+from kera_hw.types import F32, FloatType
 
 Lowering = Callable[[Builder, FloatType, Ref], Ref]
 
@@ -16,4 +17,18 @@ FUNCTIONS_F32: dict[str, Lowering] = {
     "exp2": lower_exp2,
     "log": lower_log,
     "log2": lower_log2,
+}
+
+
+def lower(name: str) -> Lowering:
+    """The lowering of a function on every format it has one for."""
+
+    def lowering(builder: Builder, kind: FloatType, word: Ref) -> Ref:
+        return FUNCTIONS_F32[name](builder, kind, word)
+
+    return lowering
+
+
+UNITS = {
+    f"floating.{name}": Unit(lower(name), formats=frozenset({F32})) for name in FUNCTIONS_F32
 }

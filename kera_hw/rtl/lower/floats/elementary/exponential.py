@@ -23,8 +23,8 @@ REST_POINT = 58
 VALUE_POINT = 57
 """Fraction bits of e^r."""
 _FIRST_BITS, _SECOND_BITS = 9, 10
-_LAST_EXPONENT = 133
-"""Exponent field of arguments below 128; from there on exp overflows or vanishes."""
+_LAST_NATURAL, _LAST_BINARY = 133, 134
+"""Exponent fields of arguments below 128 (exp) and 256 (exp2); further ones overflow or vanish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,16 @@ class Power:
     scale: Ref
 
 
-def fixed_point(exact: Exact, wires: Wires, fields: Fields) -> Ref:
-    """|x| with ``POINT`` fraction bits for |x| < 128; 0 below 2^-25."""
+def fixed_point(exact: Exact, wires: Wires, fields: Fields, last: int) -> Ref:
+    """|x| with ``POINT`` fraction bits, for exponent fields up to ``last``; 0 below 2^-25."""
     significand = wires.cat(wires.flag(True), fields.fraction)
     lowest = 150 - POINT
+    most = last - lowest
     tiny = exact.less(fields.exponent, exact.const(lowest))
-    low_bits = exact.bits(exact.sub(fields.exponent, exact.const(lowest)), 4, 0)
-    moved = exact.variable_shl(significand, low_bits)
-    moved = exact.bits(moved, POINT + 6, 0)
+    distance = exact.sub(fields.exponent, exact.const(lowest))
+    amount = exact.bits(distance, most.bit_length() - 1, 0)
+    width = most + 24
+    moved = exact.bits(wires.left(wires.resize(significand, width), amount), width - 1, 0)
     return exact.select(tiny, exact.const(0), moved)
 
 
@@ -130,7 +132,8 @@ def lower_exp2(builder: Builder, kind: FloatType, word: Ref) -> Ref:
 def _lower(builder: Builder, kind: FloatType, word: Ref, natural: bool) -> Ref:
     exact, wires, form = Exact(builder), Wires(builder), Format(kind)
     fields = Fields(wires, form, word)
-    argument = exact.negate_if(fields.sign, fixed_point(exact, wires, fields))
+    last = _LAST_NATURAL if natural else _LAST_BINARY
+    argument = exact.negate_if(fields.sign, fixed_point(exact, wires, fields, last))
     if natural:
         n, rest = reduce_natural(exact, argument)
     else:
@@ -138,7 +141,7 @@ def _lower(builder: Builder, kind: FloatType, word: Ref, natural: bool) -> Ref:
         rest = exact.shl(exact.bits(argument, POINT - 1, 0), REST_POINT - POINT)
     power = Power(power_of_rest(exact, rest, natural), n)
     magnitude = round_power(exact, power)
-    huge = exact.less(exact.const(_LAST_EXPONENT), fields.exponent)
+    huge = exact.less(exact.const(last), fields.exponent)
     limit = exact.select(fields.sign, exact.const(0), exact.const(form.infinity))
     magnitude = exact.select(huge, limit, magnitude)
     magnitude = exact.select(fields.is_nan, exact.const(form.nan), magnitude)

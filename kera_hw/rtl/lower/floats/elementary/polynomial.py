@@ -12,7 +12,9 @@ from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.floats.elementary.exact import Exact
 
 
-def evaluate(exact: Exact, table: Sequence[Sequence[int]], segment: Ref, offset: Ref, offset_bits: int) -> Ref:
+def evaluate(
+    exact: Exact, table: Sequence[Sequence[int]], segment: Ref, offset: Ref, offset_bits: int,
+) -> Ref:
     """The polynomial of ``segment`` at ``offset``: ``table`` has one column per power, lowest first.
 
     Each step floors to the unit.

@@ -1,0 +1,38 @@
+"""ECP5's block RAMs as tables of constants, side by side for words wider than one holds."""
+from __future__ import annotations
+
+from kera_hw.rtl.emit.cells import Site
+from kera_hw.rtl.emit.text import declared_range, vector
+from kera_hw.schedule.netlist import Rom, bits_width, concat, const_bits
+
+RANKS = 2
+_BLOCK_BITS = 18432
+_SHAPES = ((9, 36), (10, 18), (11, 9))
+"""Address bits and word width of a block, deepest last."""
+
+
+def shape(entries: int) -> tuple[int, int] | None:
+    """Address bits and word width for a table of that many entries; None where no block is deep enough."""
+    return next((found for found in _SHAPES if entries <= 1 << found[0]), None)
+
+
+def write_rom(cell: Rom, site: Site) -> list[str]:
+    """One ``kera_ecp5_rom`` for each slice of the word."""
+    found = shape(len(cell.contents))
+    assert found is not None and cell.latency_cycles == RANKS, "lowering cuts tables to what a block holds"
+    depth_bits, width = found
+    missing = depth_bits - bits_width(cell.address)
+    address = vector(concat([cell.address, const_bits(0, missing)]), site.read)
+    enable = site.enable or "1'b1"
+    lines: list[str] = []
+    parts: list[str] = []
+    for low in range(0, cell.width, width):
+        count = min(width, cell.width - low)
+        out, name = site.fresh(f"{site.wire}_word"), site.fresh(f"{site.wire}_rom")
+        data = sum((word >> low & (1 << width) - 1) << width * k for k, word in enumerate(cell.contents))
+        parameters = f".WIDTH({width}), .DEPTH_BITS({depth_bits}), .DATA({_BLOCK_BITS}'h{data:x})"
+        ports = f".clk(clk), .ce({enable}), .address({address}), .q({out})"
+        lines += [f"wire {declared_range(width)}{out};", f"kera_ecp5_rom #({parameters}) {name} ({ports});"]
+        parts.append(out if count == width else f"{out}[{count - 1}:0]")
+    value = parts[0] if len(parts) == 1 else "{" + ", ".join(reversed(parts)) + "}"
+    return [*lines, f"assign {site.wire} = {value};"]
