@@ -48,12 +48,14 @@ def _random_scalars(kind: Type, shape: tuple[int, ...], rng: np.random.Generator
         return rng.integers(0, 2, shape).astype(np.bool_)
     width = kind.width_bits if isinstance(kind, (IntType, FixType, FloatType)) else 1
     bits = rng.integers(0, 1 << 64, shape, dtype=np.uint64)
-    corners = _corners(width)
+    corners = _float_corners(kind) if isinstance(kind, FloatType) else _corners(width)
     # An item is of one mood throughout, so that whole tensors of corners occur.
     mood = rng.integers(0, 8, shape[:1]).reshape(-1, *([1] * (len(shape) - 1)))
     small = bits % np.uint64(16)
     sparse = np.uint64(1) << (bits % np.uint64(width))
     picked = corners[(bits % np.uint64(len(corners))).astype(np.intp)]
+    if isinstance(kind, FloatType):  # numbers of one size meet, where anything at all rarely does
+        bits = np.where(mood >= 5, _near_one(kind, bits), bits)
     bits = np.where(mood == 0, picked, np.where(mood == 1, small, np.where(mood == 2, sparse, bits)))
     return from_bits(kind, bits & np.uint64((1 << width) - 1))
 
@@ -64,6 +66,22 @@ def _corners(width: int) -> Array:
     half = size >> 1
     near = {0, 1, 2, 3, size - 1, size - 2, half, half - 1, half + 1, 0x5555555555555555}
     return np.array(sorted({value % size for value in near}), np.uint64)
+
+
+def _float_corners(kind: FloatType) -> Array:
+    """The ends of each class of numbers, one and its neighbours, infinities and NaN, of either sign."""
+    least, infinity = 1 << kind.fraction_bits, ((1 << kind.exponent_bits) - 1) << kind.fraction_bits
+    one, sign = ((1 << (kind.exponent_bits - 1)) - 1) << kind.fraction_bits, 1 << (kind.width_bits - 1)
+    found = [0, 1, least - 1, least, one - 1, one, one + 1, one + least, infinity - 1, infinity]
+    return np.array([*found, *(bits | sign for bits in found), kind.canonical_nan], np.uint64)
+
+
+def _near_one(kind: FloatType, bits: Array) -> Array:
+    """The bits with their exponent replaced by one of 16 around that of 1."""
+    bias = (1 << (kind.exponent_bits - 1)) - 1
+    exponent = (bits >> np.uint64(60)) + np.uint64(bias - 8)
+    field = np.uint64(((1 << kind.exponent_bits) - 1) << kind.fraction_bits)
+    return (bits & ~field) | (exponent << np.uint64(kind.fraction_bits))
 
 
 def from_bits(kind: Type, bits: Array) -> Array:

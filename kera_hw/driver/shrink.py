@@ -10,7 +10,7 @@ import numpy as np
 
 from kera_hw.driver.options import Executor
 from kera_hw.driver.sampling import map_leaves, to_bits
-from kera_hw.driver.values import Array, flatten_named
+from kera_hw.driver.values import Array, flatten_named, show_array
 from kera_hw.graph import Export
 from kera_hw.interp import flatten_value
 from kera_hw.types import bit_width, element_type, flatten_type
@@ -30,7 +30,7 @@ class Mismatch:
 
     def text(self) -> str:
         shown = "\n".join(
-            f"    {name} = {np.array2string(array, threshold=64)}"
+            f"    {name} = {show_array(array)}"
             for name, array in flatten_named(self.inputs)
         )
         place = f"{self.leaf}{list(self.element) if self.element else ''}"
@@ -147,18 +147,23 @@ def _shrink_values(
         if not still_fails(inputs):
             flat[part] = kept
 
-    for array in leaves:
-        attempt(array.reshape(-1), slice(None), 0)
-    for array in leaves:
-        flat = array.reshape(-1)
+    # A float shrinks as its bit pattern: fewer ones is simpler, and a NaN's payload is nobody's business.
+    numbers = [_words(array).reshape(-1) for array in leaves]
+    for flat in numbers:
+        attempt(flat, slice(None), 0)
+    for flat in numbers:
         for index in np.flatnonzero(flat).tolist():
             attempt(flat, slice(index, index + 1), 0)
-    for array in leaves:
-        flat = array.reshape(-1)
-        for index in np.flatnonzero(flat).tolist() if array.dtype.kind in "iu" else ():
-            for position in reversed(range(8 * array.dtype.itemsize)):
+    for flat in numbers:
+        for index in np.flatnonzero(flat).tolist() if flat.dtype.kind in "iu" else ():
+            for position in reversed(range(8 * flat.dtype.itemsize)):
                 attempt(flat, slice(index, index + 1), _without_bit(int(flat[index]), position))
     return inputs
+
+
+def _words(array: Array) -> Array:
+    """The same memory; floats as unsigned integers."""
+    return array if array.dtype.kind in "iub" else array.view(np.dtype(f"u{array.dtype.itemsize}"))
 
 
 def _without_bit(value: int, position: int) -> int:

@@ -6,6 +6,8 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
@@ -13,8 +15,9 @@ import numpy as np
 
 from kera_hw.driver.files import MAX_DATA_BYTES, read_bytes, write_atomically
 from kera_hw.graph import Export
+from kera_hw.numerics import floatbits
 from kera_hw.support import Diagnostic, KeraError
-from kera_hw.types import StructType, TensorType, TupleType, Type
+from kera_hw.types import BF16, FloatType, StructType, TensorType, TupleType, Type, element_type, numpy_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -50,7 +53,7 @@ def _read_value(name: str, text: str, kind: Type) -> Any:
     if path.suffix in (".npy", ".npz"):
         return _read_numpy(name, path, kind)
     try:
-        return _literal(json.loads(text), kind)
+        return _literal(json.loads(text, parse_float=Decimal), kind)
     except (ValueError, TypeError, KeyError, RecursionError):
         _reject(f"`{text}` is no value of type {kind} for `{name}`; write JSON or name a .npy file.")
 
@@ -62,7 +65,7 @@ def _read_numpy(name: str, path: Path, kind: Type) -> Any:
     try:
         loaded: Any = np.load(io.BytesIO(data), allow_pickle=False)
         if isinstance(loaded, np.ndarray):
-            return cast("Array", loaded)
+            return _stored(cast("Array", loaded), kind)
         return _from_npz(dict(loaded), kind)
     except KeyError as error:
         _reject(f"The file {path} holds no array {error} for `{name}` of type {kind}.")
@@ -83,7 +86,36 @@ def _literal(value: Any, kind: Type) -> Any:
         return {name: _literal(item, known[name]) for name, item in fields.items()}
     if isinstance(kind, TupleType):
         return tuple(_literal(v, item) for v, item in zip(value, kind.items, strict=True))
-    return value
+    return _number(value, element_type(kind))
+
+
+_WORDS = {"nan": Decimal("nan"), "inf": Decimal("inf"), "-inf": Decimal("-inf")}
+_BEYOND = 5000  # a decimal exponent past every format's range, where exact rationals would be huge
+
+
+def _number(value: Any, element: Type) -> Any:
+    """A JSON number, or a list of them, for an element type: a decimal rounds once into a float format.
+
+    ``"nan"``, ``"inf"`` and ``"-inf"`` are what results say for what JSON lacks.
+    """
+    if isinstance(value, list):
+        return [_number(item, element) for item in cast("list[Any]", value)]
+    if isinstance(element, FloatType) and not isinstance(value, bool):
+        dtype = numpy_dtype(element)
+        bits = _float_bits(_WORDS[value] if isinstance(value, str) else Decimal(value), element)
+        return np.array(bits, np.dtype(f"u{dtype.itemsize}")).view(dtype)[()]
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def _float_bits(value: Decimal, kind: FloatType) -> int:
+    if value.is_nan():
+        return kind.canonical_nan
+    negative, exponent = value.is_signed(), value.adjusted()
+    if value.is_infinite() or exponent > _BEYOND:
+        return floatbits.infinity(kind, negative)
+    if exponent < -_BEYOND:
+        return negative << (kind.width_bits - 1)
+    return floatbits.nearest(Fraction(value), kind, negative)
 
 
 def _from_npz(arrays: Mapping[str, Array], kind: Type, prefix: str = "") -> Any:
@@ -95,8 +127,15 @@ def _from_npz(arrays: Mapping[str, Array], kind: Type, prefix: str = "") -> Any:
     if isinstance(kind, TupleType):
         return tuple(_from_npz(arrays, item, f"{prefix}{i}.") for i, item in enumerate(kind.items))
     if not prefix and len(arrays) == 1:
-        return next(iter(arrays.values()))
-    return arrays[prefix[:-1] or "result"]
+        return _stored(next(iter(arrays.values())), kind)
+    return _stored(arrays[prefix[:-1] or "result"], kind)
+
+
+def _stored(array: Array, kind: Type) -> Array:
+    """bf16 travels in files as its bits: as ``save_npz`` writes them, or as NumPy does, without a name."""
+    if element_type(kind) == BF16 and array.dtype in (np.dtype(np.uint16), np.dtype("V2")):
+        return array.view(numpy_dtype(BF16))
+    return array
 
 
 def flatten_named(value: Any, prefix: str = "") -> Iterator[tuple[str, Array]]:
@@ -134,9 +173,19 @@ def describe_value(value: Any) -> str:
     """For a terminal: one line a leaf."""
     rows = list(flatten_named(value))
     if len(rows) == 1 and rows[0][0] == "result":
-        return _show(rows[0][1])
-    return "\n".join(f"{name} = {_show(array)}" for name, array in rows)
+        return show_array(rows[0][1])
+    return "\n".join(f"{name} = {show_array(array)}" for name, array in rows)
 
 
-def _show(array: Array) -> str:
-    return np.array2string(array, threshold=64, max_line_width=100, separator=", ")
+# More elements than this are shown without their bit patterns.
+_SHOWN_BITS = 8
+
+
+def show_array(array: Array) -> str:
+    """For people: floats as the shortest decimal that reads back as the same number, few also with bits."""
+    text = np.array2string(array, threshold=64, max_line_width=100, separator=", ", floatmode="unique")
+    if array.dtype.kind in "biu" or not 0 < array.size <= _SHOWN_BITS:
+        return text
+    size_bytes = array.dtype.itemsize
+    words = np.ascontiguousarray(array).reshape(-1).view(np.dtype(f"u{size_bytes}"))
+    return f"{text} ({', '.join(f'0x{word:0{2 * size_bytes}x}' for word in words.tolist())})"

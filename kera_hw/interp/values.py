@@ -6,14 +6,19 @@ its leading axis. Faults raise KeraError with K0911 to K0915.
 """
 from __future__ import annotations
 
+from fractions import Fraction
+from math import isfinite
 from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from kera_hw.numerics import floatbits
+from kera_hw.numerics import floatbits, floats
 from kera_hw.numerics.arrays import Array, is_canonical
 from kera_hw.support import Diagnostic, KeraError
 from kera_hw.types import (
+    F16,
+    F32,
+    F64,
     BoolType,
     FixType,
     FloatType,
@@ -89,9 +94,8 @@ def _array(value: Value, element: Type, name: str) -> Array:
     if isinstance(element, BoolType):
         fits = dtype == np.bool_
     elif isinstance(element, FloatType):
-        if not isinstance(value, (np.ndarray, np.generic)) and dtype.kind in "iuf":
-            with np.errstate(over="ignore"):  # as a literal would, a Python number takes the nearest value
-                array = array.astype(numpy_dtype(element))
+        if not isinstance(value, (np.ndarray, np.generic)):
+            array = _nearest(array, element)
         fits = array.dtype == numpy_dtype(element)
     else:
         fits = dtype.kind in "iu" or (dtype.kind == "O" and _all_ints(array))
@@ -100,8 +104,32 @@ def _array(value: Value, element: Type, name: str) -> Array:
     return array
 
 
+_HOST_FLOATS = {2: F16, 4: F32, 8: F64}
+
+
+def _nearest(array: Array, element: FloatType) -> Array:
+    """Python's numbers in the format, each rounded once as a literal would be; others stay as they are."""
+    if array.dtype.kind in "iu":
+        return floats.from_integer(array, element)
+    if array.dtype.kind == "f" and array.dtype.itemsize in _HOST_FLOATS:
+        return floats.convert(array, _HOST_FLOATS[array.dtype.itemsize], element)
+    if array.dtype.kind == "O" and _all_finite(array):
+        bits = [floatbits.nearest(Fraction(item), element) for item in array.flat]
+        word = np.dtype(f"u{numpy_dtype(element).itemsize}")
+        return np.array(bits, word).view(numpy_dtype(element)).reshape(array.shape)
+    return array
+
+
+def _all_finite(array: Array) -> bool:
+    return all(_is_int(item) or (isinstance(item, float) and isfinite(item)) for item in array.flat)
+
+
+def _is_int(item: object) -> bool:
+    return isinstance(item, int) and not isinstance(item, bool)
+
+
 def _all_ints(array: Array) -> bool:
-    return all(isinstance(item, int) and not isinstance(item, bool) for item in array.flat)
+    return all(_is_int(item) for item in array.flat)
 
 
 def _wanted(element: Type) -> str:

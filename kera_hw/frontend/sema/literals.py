@@ -10,41 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from kera_hw.numerics import floatbits
 from kera_hw.types import BoolType, FixType, FloatType, IntType, Type, numpy_dtype
 
 
 def nearest_even(value: Fraction) -> int:
     """The integer nearest to a fraction, ties to even."""
     return round(value)
-
-
-def float_bits(value: Fraction, negative_zero: bool, kind: FloatType) -> int | None:
-    """Bit pattern of the nearest number of the format, None when rounding overflows to infinity."""
-    sign = int(value < 0 or (value == 0 and negative_zero))
-    high = sign << (kind.width_bits - 1)
-    magnitude = abs(value)
-    if magnitude == 0:
-        return high
-    bias = (1 << (kind.exponent_bits - 1)) - 1
-    # floor(log2): exact from the lengths of numerator and denominator, off by at most one.
-    exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
-    if magnitude < _power(exponent):
-        exponent -= 1
-    exponent = max(exponent, 1 - bias)
-    significand = nearest_even(magnitude / _power(exponent - kind.fraction_bits))
-    if significand >> (kind.fraction_bits + 1):  # rounded up to the next binade
-        significand >>= 1
-        exponent += 1
-    if not significand >> kind.fraction_bits:  # subnormal or zero
-        return high | significand
-    field = exponent + bias
-    if field >= (1 << kind.exponent_bits) - 1:
-        return None
-    return high | field << kind.fraction_bits | (significand & ((1 << kind.fraction_bits) - 1))
-
-
-def _power(exponent: int) -> Fraction:
-    return Fraction(1 << exponent) if exponent >= 0 else Fraction(1, 1 << -exponent)
 
 
 def literal_value(value: Fraction, negative: bool, kind: Type) -> Any | None:
@@ -61,8 +33,8 @@ def literal_value(value: Fraction, negative: bool, kind: Type) -> Any | None:
         raw = nearest_even(value * (1 << kind.fraction_bits))
         return dtype.type(raw) if kind.raw.min <= raw <= kind.raw.max else None
     assert isinstance(kind, FloatType)
-    bits = float_bits(value, negative, kind)
-    if bits is None:
+    bits = floatbits.nearest(value, kind, negative)
+    if bits == floatbits.infinity(kind) or bits == floatbits.infinity(kind, negative=True):
         return None
     return np.array(bits, dtype=f"u{kind.width_bits // 8}").view(dtype)[()]
 
