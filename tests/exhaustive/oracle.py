@@ -54,7 +54,12 @@ def format_context(kind: FloatType) -> Any:
 
 def correct(name: str, values: Array, kind: FloatType) -> Array:
     """The function at every element, each rounded once to the format by MPFR; NaNs are canonical."""
-    function, context = REAL[name], format_context(kind)
+    context = format_context(kind)
     wide: list[float] = rounding.widen(values, kind).tolist()
-    rounded = [float(context.plus(function(gmpy2.mpfr(x)))) for x in wide]
+    if name in _DIRECT:
+        function = getattr(context, name)
+        rounded = [float(function(x)) for x in wide]
+    else:
+        real = REAL[name]
+        rounded = [float(context.plus(real(gmpy2.mpfr(x)))) for x in wide]
     return rounding.store(np.array(rounded, np.float64), kind)
