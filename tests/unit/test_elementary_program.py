@@ -113,7 +113,8 @@ def test_programs_use_no_operation_that_a_target_could_lack(kind: FloatType) -> 
     rounded = {"add", "sub", "mul", "div"}
     exact = {
         "argument", "real", "word", "lt", "le", "eq", "ult", "ieq", "iadd", "isub", "imul",
-        "and", "or", "xor", "shl", "shr", "sar", "shift_left", "both", "either", "select", "to_bits", "from_bits", "lookup",
+        "and", "or", "xor", "shl", "shr", "sar", "shift_left", "both", "either", "select",
+        "to_bits", "from_bits", "lookup",
     }
     assert verbs <= rounded | exact
 
