@@ -87,9 +87,13 @@ class Mpfr:
     def scaled(self, number: int, exponent: int) -> Any:
         """number * 2^exponent rounded once."""
         gmpy2.set_context(_EXACT)
-        exact = gmpy2.mpfr(number)
+        exact = gmpy2.mpfr(number, max(number.bit_length(), 2))
         gmpy2.set_context(self.context)
         return gmpy2.mul_2exp(exact, exponent) if exponent >= 0 else gmpy2.div_2exp(exact, -exponent)
+
+    def of(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """A function of MPFR in this format."""
+        return self._in(function)
 
     def rounded(self, value: Any) -> Any:
         """An mpfr of another precision rounded once."""

@@ -9,7 +9,7 @@ import pytest
 
 from kera_hw.ops.registry import FAMILIES
 from kera_hw.types import BF16, F16, F32, F64, FloatType, IntType
-from tests.conformance import arithmetic, conversions
+from tests.conformance import arithmetic, conversions, reductions
 from tests.conformance.report import Row
 from tests.conformance.vectors import draw, draw_near, special_bits
 
@@ -44,6 +44,19 @@ def test_integers_convert_both_ways() -> None:
 
 def test_fixed_point_converts_both_ways() -> None:
     assert_none_differ(conversions.fixed(200, 12))
+
+
+@pytest.mark.parametrize("kind", arithmetic.FORMATS, ids=str)
+def test_reductions_contractions_and_composites_equal_their_steps(kind: FloatType) -> None:
+    rows = assert_none_differ(reductions.checks(kind, (0, 1, 2, 5, 65, 130), 8))
+    wanted = {spec.name for spec in (*FAMILIES["reduce"], *FAMILIES["neural"])} - {"reduce.any", "reduce.all"}
+    missing = wanted - {row.op for row in rows}
+    assert missing <= ({"neural.softmax", "neural.attention"} if kind == F64 else set()), missing
+
+
+def test_long_sums_cross_blocks() -> None:
+    assert_none_differ(reductions.folds(F32, (4095, 4096, 4097, 8300), 1))
+    assert_none_differ(reductions.dots(F16, (4097,), 1))
 
 
 @pytest.mark.parametrize("kind", [F16, BF16, F32, F64], ids=str)
