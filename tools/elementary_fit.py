@@ -67,8 +67,11 @@ def fit_rational(
 
     def solve(weights: list[mpf]) -> dict[tuple[bool, int], mpf]:
         def terms(chosen: Sequence[tuple[bool, int]], x: mpf) -> list[mpf]:
-            value = f(x)
-            return [x**k if top else -value * x**k for top, k in chosen]
+            value = known[x] = known[x] if x in known else f(x)
+            powers = [mpf(1)]
+            for _ in range(max(above, below)):
+                powers.append(powers[-1] * x)
+            return [powers[k] if top else -value * powers[k] for top, k in chosen]
 
         free = [name for name in names if name not in fixed]
         rows = [[w * term for term in terms(free, x)] for w, x in zip(weights, xs)]
@@ -78,7 +81,8 @@ def fit_rational(
         ]
         return dict(zip(free, mp.lu_solve(mp.matrix(rows), mp.matrix(right))))
 
-    with mp.workdps(3 * DIGITS):
+    known: dict[mpf, mpf] = {}
+    with mp.workdps(2 * DIGITS):
         first = solve([1 / f(x) for x in xs])
         q = [mpf(1), *(first[False, k] for k in range(1, below + 1))]
         xs = [variable(node) for node in nodes(mpf(low), mpf(high), 2 * len(names))]
