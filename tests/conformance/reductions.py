@@ -8,159 +8,34 @@ SoftFloat's (MPFR's on bf16), exact sums are Python's rationals rounded by MPFR.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from math import copysign, isfinite, isnan, nan
+from math import copysign, isfinite, isnan
 from typing import Any
 
 import gmpy2
 import numpy as np
 
-from kera_hw.types import F32, FloatType, TensorType, Type
+from kera_hw.types import F32, F64, FloatType
 from tests.conformance import oracle, report
-from tests.conformance.arithmetic import FORMATS, interpreted
+from tests.conformance.arithmetic import FORMATS
 from tests.conformance.report import Row
-from tests.conformance.vectors import Bits, bits_dtype, draw, values_of
-
-ORDERS = ("lanes", "sequential", "tree", "exact")
-Scalar = Any
-Step = Callable[..., Scalar]
-
-
-class Scalars:
-    """One format's scalar steps, and columns of bit patterns as its objects."""
-
-    def __init__(self, kind: FloatType) -> None:
-        self.kind, self.unit, self.mpfr = kind, oracle.unit(kind), oracle.mpfr(kind)
-        self.zero, self.one = self.load(np.zeros(1, bits_dtype(kind)))[0], self.number(1)
-
-    def load(self, bits: Bits) -> list[Scalar]:
-        return self.unit.bits_in(bits.reshape(-1))
-
-    def number(self, count: int) -> Scalar:
-        """A count in the format."""
-        return self.load(self.mpfr.bits_out([self.mpfr.scaled(count, 0)]))[0]
-
-    def store(self, values: Sequence[Scalar]) -> Bits:
-        return self.unit.bits_out(values)
-
-    def by_mpfr(self, function: Callable[[Any], Any], value: Scalar) -> Scalar:
-        """A function SoftFloat lacks."""
-        bits = self.store([value])
-        return self.load(self.mpfr.bits_out([self.mpfr.of(function)(self.mpfr.bits_in(bits)[0])]))[0]
-
-
-# ---------------------------------------------------------------- orders, as the language states them
-
-
-def tree(values: Sequence[Scalar], combine: Step) -> Scalar:
-    values = list(values)
-    while len(values) > 1:
-        values = [
-            combine(values[i], values[i + 1]) if i + 1 < len(values) else values[i]
-            for i in range(0, len(values), 2)
-        ]
-    return values[0]
-
-
-def lanes(count: int, first: Step, step: Step, combine: Step) -> Scalar:
-    blocks: list[Scalar] = []
-    for low in range(0, count, 4096):
-        lane: dict[int, Scalar] = {}
-        for i in range(low, min(low + 4096, count)):
-            k = (i - low) % 64
-            lane[k] = step(lane[k], i) if k in lane else first(i)
-        half = 32
-        while half:
-            for k in range(half):
-                if k + half in lane:
-                    lane[k] = combine(lane[k], lane.pop(k + half))
-            half //= 2
-        blocks.append(lane[0])
-    return tree(blocks, combine)
-
-
-def fold(order: str, count: int, first: Step, step: Step, combine: Step) -> Scalar:
-    if order == "lanes":
-        return lanes(count, first, step, combine)
-    if order == "tree":
-        return tree([first(i) for i in range(count)], combine)
-    acc = first(0)
-    for i in range(1, count):
-        acc = step(acc, i)
-    return acc
-
-
-def exact_total(kind: FloatType, terms: Sequence[tuple[Fraction | float, bool]]) -> int:
-    """Bits of the exact sum of terms (a float where not finite), each with its sign."""
-    rounder = oracle.mpfr(kind)
-    special = [term for term, _ in terms if isinstance(term, float)]
-    if special:
-        total = sum(special)
-        return int(rounder.bits_out([total])[0])
-    total_exact = sum((Fraction(term) for term, _ in terms), Fraction(0))
-    if total_exact == 0:
-        return 1 << (kind.width_bits - 1) if all(negative and not term for term, negative in terms) else 0
-    return int(rounder.bits_out([_dyadic(rounder, total_exact)])[0])
-
-
-def _dyadic(rounder: oracle.Mpfr, value: Fraction) -> Any:
-    return rounder.scaled(value.numerator, 1 - value.denominator.bit_length())
-
-
-def _term(value: float) -> tuple[Fraction | float, bool]:
-    return (Fraction(value) if isfinite(value) else value), copysign(1, value) < 0
-
-
-def _product_term(a: float, b: float) -> tuple[Fraction | float, bool]:
-    negative = copysign(1, a) * copysign(1, b) < 0
-    if isfinite(a) and isfinite(b):
-        return Fraction(a) * Fraction(b), negative
-    if isnan(a) or isnan(b) or not a or not b:
-        return nan, False
-    return (-float("inf") if negative else float("inf")), negative
-
-
-# ---------------------------------------------------------------- operands
-
-
-def rows(kind: FloatType, count: int, length: int, rng: np.random.Generator) -> Bits:
-    """Mostly numbers of one size, with cancelling neighbours; a quarter of the rows anything at all."""
-    anything = draw(kind, count * length, rng).reshape(count, length)
-    zeros = np.array([0, 1 << (kind.width_bits - 1)], bits_dtype(kind))
-    anything[::8] = rng.choice(zeros, (len(anything[::8]), length))
-    bias = (1 << (kind.exponent_bits - 1)) - 1
-    exponent = rng.integers(bias - 3, bias + 4, (count, length)).astype(np.uint64)
-    exponent <<= np.uint64(kind.fraction_bits)
-    fraction = rng.integers(0, 1 << kind.fraction_bits, (count, length)).astype(np.uint64)
-    sign = rng.integers(0, 2, (count, length)).astype(np.uint64) << np.uint64(kind.width_bits - 1)
-    usual = (exponent | fraction | sign).astype(bits_dtype(kind))
-    return np.where(np.arange(count)[:, np.newaxis] % 4 == 0, anything, usual)
-
-
-def _run(op: str, kind: FloatType, operands: Sequence[Bits], **attrs: Any) -> Bits:
-    types: list[Type] = [
-        TensorType(kind, bits.shape[1:]) if bits.ndim > 1 else kind for bits in operands
-    ]
-    out = interpreted(op, [values_of(bits, kind) for bits in operands], types, **attrs)
-    return out if out.dtype == np.uint32 and op.startswith("reduce.arg") else out.view(bits_dtype(kind))
-
-
-class Counted:
-    """Adds up comparisons of one operation and format."""
-
-    def __init__(self, op: str, kind: FloatType, by: str) -> None:
-        self.op, self.kind, self.by, self.vectors, self.differences = op, kind, by, 0, 0
-
-    def compare(self, got: Bits, want: Any) -> None:
-        flat = np.asarray(want).reshape(-1)
-        assert got.size == flat.size
-        self.vectors += flat.size
-        self.differences += int(np.count_nonzero(got.reshape(-1) != flat))
-
-    def row(self, note: str = "") -> Row:
-        return Row(self.op, self.kind.name, self.by, self.vectors, self.differences, note=note)
-
+from tests.conformance.steps import (
+    ORDERS,
+    Counted,
+    Products,
+    Scalar,
+    Scalars,
+    dyadic,
+    exact_total,
+    fold,
+    lanes,
+    product_term,
+    rows,
+    run,
+    term,
+)
+from tests.conformance.vectors import Bits, bits_dtype
 
 # ---------------------------------------------------------------- checks
 
@@ -192,7 +67,7 @@ def _judge(scalars: Scalars, order: str) -> str:
 def _exact(kind: FloatType, op: str, line: Bits) -> int:
     doubles = oracle.as_doubles(line, kind).tolist()
     if op != "prod":
-        return exact_total(kind, [_term(value) for value in doubles])
+        return exact_total(kind, [term(value) for value in doubles])
     rounder = oracle.mpfr(kind)
     negative = sum(copysign(1, value) < 0 for value in doubles) % 2 == 1
     if any(map(isnan, doubles)) or (0.0 in doubles and not all(map(isfinite, doubles))):
@@ -202,7 +77,7 @@ def _exact(kind: FloatType, op: str, line: Bits) -> int:
         for value in doubles:
             product *= Fraction(value)
         if product:
-            return int(rounder.bits_out([_dyadic(rounder, product)])[0])
+            return int(rounder.bits_out([dyadic(rounder, product)])[0])
         return int(rounder.bits_out([-0.0 if negative else 0.0])[0])
     return int(rounder.bits_out([-float("inf") if negative else float("inf")])[0])
 
@@ -215,55 +90,9 @@ def folds(kind: FloatType, lengths: Sequence[int], count: int) -> Iterator[Row]:
             counted = Counted(f"reduce.{op}", kind, _judge(scalars, order))
             for length in lengths:
                 bits = rows(kind, count, length, rng)
-                got = _run(f"reduce.{op}", kind, [bits], axis=0, order=order)
+                got = run(f"reduce.{op}", kind, [bits], axis=0, order=order)
                 counted.compare(got, _along(scalars, op, order, bits))
             yield counted.row(f"order {order}")
-
-
-class Products:
-    """The three ways to accumulate products; `wide` in f64 by SoftFloat."""
-
-    def __init__(self, scalars: Scalars, mul: str) -> None:
-        self.scalars, self.mul, self.unit = scalars, mul, scalars.unit
-        if mul == "wide":
-            self.wide: Any = oracle.soft(_F64)
-
-    def load(self, bits: Bits) -> list[Scalar]:
-        if self.mul != "wide":
-            return self.scalars.load(bits)
-        return self.wide.bits_in(oracle.as_doubles(bits.reshape(-1), self.scalars.kind).view(np.uint64))
-
-    def first(self, a: Scalar, b: Scalar) -> Scalar:
-        return self.wide.mul(a, b) if self.mul == "wide" else self.unit.mul(a, b)
-
-    def step(self, acc: Scalar, a: Scalar, b: Scalar) -> Scalar:
-        if self.mul == "wide":
-            return self.wide.add(acc, self.wide.mul(a, b))
-        return self.unit.fma(a, b, acc) if self.mul == "fused" else self.unit.add(acc, self.unit.mul(a, b))
-
-    def combine(self, a: Scalar, b: Scalar) -> Scalar:
-        return self.wide.add(a, b) if self.mul == "wide" else self.unit.add(a, b)
-
-    def store(self, values: Sequence[Scalar]) -> Bits:
-        if self.mul != "wide":
-            return self.scalars.store(values)
-        rounder, wide = self.scalars.mpfr, oracle.mpfr(_F64).bits_in(self.wide.bits_out(values))
-        return rounder.bits_out([rounder.rounded(value) for value in wide])
-
-    def zero(self) -> Scalar:
-        return self.load(np.zeros(1, bits_dtype(self.scalars.kind)))[0]
-
-    def chain(self, pairs: Sequence[tuple[Scalar, Scalar]]) -> Scalar:
-        """One sequential chain; +0 where nothing takes part."""
-        if not pairs:
-            return self.zero()
-        acc = self.first(*pairs[0])
-        for a, b in pairs[1:]:
-            acc = self.step(acc, a, b)
-        return acc
-
-
-_F64 = FORMATS[3]
 
 
 def muls(kind: FloatType) -> tuple[str, ...]:
@@ -278,7 +107,7 @@ def dots(kind: FloatType, lengths: Sequence[int], count: int) -> Iterator[Row]:
             counted = Counted("reduce.dot", kind, _judge(scalars, order))
             for length in lengths:
                 a, b = rows(kind, count, length, rng), rows(kind, count, length, rng)
-                got = _run("reduce.dot", kind, [a, b], mul=mul, order=order)
+                got = run("reduce.dot", kind, [a, b], mul=mul, order=order)
                 counted.compare(got, [_dot(by, order, x, y) for x, y in zip(a, b)])
             yield counted.row(f"mul {mul}, order {order}")
 
@@ -289,7 +118,7 @@ def _dot(by: Products, order: str, x: Bits, y: Bits) -> int:
         return 0
     if order == "exact":
         doubles = zip(oracle.as_doubles(x, kind).tolist(), oracle.as_doubles(y, kind).tolist())
-        return exact_total(kind, [_product_term(a, b) for a, b in doubles])
+        return exact_total(kind, [product_term(a, b) for a, b in doubles])
     a, b = by.load(x), by.load(y)
     total = fold(
         order, len(a), lambda i: by.first(a[i], b[i]), lambda acc, i: by.step(acc, a[i], b[i]), by.combine
@@ -308,7 +137,7 @@ def contractions(kind: FloatType, count: int) -> Iterator[Row]:
             m, k, n = (int(v) for v in rng.integers(1, 6, 3))
             k = int(rng.integers(0, 9)) if k == 5 else k
             a, b = rows(kind, 4, m * k, rng).reshape(4, m, k), rows(kind, 4, k * n, rng).reshape(4, k, n)
-            got = _run("reduce.matmul", kind, [a, b], mul=mul)
+            got = run("reduce.matmul", kind, [a, b], mul=mul)
             product.compare(got, [_matmul(by, x, y) for x, y in zip(a, b)])
             _convolve(by, kind, convolution, mul, rng)
         yield product.row(f"mul {mul}")
@@ -329,7 +158,7 @@ def _convolve(by: Products, kind: FloatType, counted: Counted, mul: str, rng: np
     size = tuple(int(rng.integers(1, extent + 2 * pad + 1)) for extent in (height, width))
     x = rows(kind, 2, channels * height * width, rng).reshape(2, channels, height, width)
     w = rows(kind, 2, outs * channels * size[0] * size[1], rng).reshape(2, outs, channels, *size)
-    got = _run("reduce.conv2d", kind, [x, w], mul=mul, pad=pad, stride=stride)
+    got = run("reduce.conv2d", kind, [x, w], mul=mul, pad=pad, stride=stride)
     for item in range(2):
         a, b = np.array(by.load(x[item]), object).reshape(x.shape[1:]), by.load(w[item])
         kernel = np.array(b, object).reshape(w.shape[1:])
@@ -357,7 +186,7 @@ def selections(kind: FloatType, count: int) -> Iterator[Row]:
         counted = Counted(f"reduce.{op}", kind, "the definition on integers")
         for length in (1, 2, 3, 7, 33):
             bits = rows(kind, count, length, rng)
-            got = _run(f"reduce.{op}", kind, [bits], axis=0)
+            got = run(f"reduce.{op}", kind, [bits], axis=0)
             counted.compare(got, [_select(op, kind, line.tolist()) for line in bits])
         yield counted.row()
     scalars = Scalars(kind)
@@ -369,7 +198,7 @@ def selections(kind: FloatType, count: int) -> Iterator[Row]:
         pad, stride = int(rng.integers(0, size)), int(rng.integers(1, 4))
         x = rows(kind, 4, 2 * height * width, rng).reshape(4, 2, height, width)
         attrs = {"pad": pad, "size": size, "stride": stride}
-        top, mean = (_run(f"reduce.{op}", kind, [x], **attrs) for op in ("max_pool2d", "avg_pool2d"))
+        top, mean = (run(f"reduce.{op}", kind, [x], **attrs) for op in ("max_pool2d", "avg_pool2d"))
         for item, c, y, z in np.ndindex(*top.shape):
             rows_in, columns_in = _taps(y, size, height, stride, pad), _taps(z, size, width, stride, pad)
             part = [int(x[item, c, r, q]) for _, r in rows_in for _, q in columns_in]
@@ -407,13 +236,13 @@ def composites(kind: FloatType, count: int) -> Iterator[Row]:
         length = int(rng.integers(1, 80))
         x = rows(kind, 4, length, rng)
         want = [scalars.store(_softmax(scalars, line)) for line in x]
-        table["softmax"].compare(_run("neural.softmax", kind, [x], axis=0), want)
+        table["softmax"].compare(run("neural.softmax", kind, [x], axis=0), want)
         for name in ("layer_norm", "rms_norm"):
-            got = _run(f"neural.{name}", kind, [x, np.repeat(eps, 4)], axis=0)
+            got = run(f"neural.{name}", kind, [x, np.repeat(eps, 4)], axis=0)
             table[name].compare(got, [_norm(scalars, name, line, eps) for line in x])
         t, s, d, e = (int(v) for v in rng.integers(1, 5, 4))
         q, k, v = (rows(kind, 4, m * n, rng).reshape(4, m, n) for m, n in ((t, d), (s, d), (s, e)))
-        got = _run("neural.attention", kind, [q, k, v])
+        got = run("neural.attention", kind, [q, k, v])
         table["attention"].compare(got, [_attention(scalars, by, *item) for item in zip(q, k, v)])
     for counted in table.values():
         yield counted.row()
@@ -463,7 +292,7 @@ def checks(kind: FloatType, lengths: Sequence[int], count: int) -> Iterator[Row]
     yield from dots(kind, lengths, count)
     yield from contractions(kind, count)
     yield from selections(kind, count)
-    if kind != _F64:  # whose exp is an algorithm, not a rounding
+    if kind != F64:  # whose exp is an algorithm, not a rounding
         yield from composites(kind, count)
     else:
         yield from (row for row in composites(kind, count) if row.op.endswith("_norm"))
