@@ -68,7 +68,8 @@ class Proof:
         """For people: each level with its verdict, its time and the planted fault."""
         lines = [f"{self.function}: for all inputs, by {solver_version()}", f"  {self.fingerprint}"]
         for verdict in self.verdicts:
-            lines.append(f"  {verdict.level}: {_VERDICTS[verdict.outcome]} ({verdict.seconds:.1f} s)")
+            figures = f"{verdict.seconds:.1f} s{_cases(verdict)}"
+            lines.append(f"  {verdict.level}: {_VERDICTS[verdict.outcome]} ({figures})")
             if verdict.fault is not None:
                 lines.append(f"    planted fault refuted: {verdict.fault.text}")
         return "\n".join([*lines, *("  " + item.text() for item in self.mismatches)])
@@ -81,6 +82,10 @@ class Proof:
             "levels": [_row(verdict) for verdict in self.verdicts],
             "mismatches": [item.to_json() for item in self.mismatches],
         }
+
+
+def _cases(verdict: Verdict) -> str:
+    return f", {verdict.cases} cases" if verdict.cases > 1 else ""
 
 
 _VERDICTS = {
@@ -98,6 +103,7 @@ def _row(verdict: Verdict) -> dict[str, Any]:
         "against": "source graph",
         "result": verdict.outcome,
         "seconds": round(verdict.seconds, 3),
+        "cases": verdict.cases,
         "time_limit_s": verdict.limit_s,
         "solver": solver_version(),
         "planted_fault": None if fault is None else {

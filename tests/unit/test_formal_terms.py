@@ -6,10 +6,10 @@ import random
 import pytest
 
 from kera_hw.graph import Export
-from kera_hw.rtl.formal.proof import Specification, specify
 from kera_hw.rtl.formal.reductions import NoMeaning
 from kera_hw.rtl.formal.replay import interpret, scalars_of
 from kera_hw.rtl.formal.solver import prove
+from kera_hw.rtl.formal.specification import Specification, specify
 from kera_hw.rtl.formal.terms import Term, Terms, evaluate, in_order
 from kera_hw.types import Type, bit_width
 from tests.differential.hardware_support import floats, random_graph

@@ -198,6 +198,26 @@ class Translator:
         return [*carried, *(stacked(shape_of(kind), [row[k] for row in outs]) for k, kind in columns)]
 
 
+_WIRES = frozenset({"convert.bitcast", "convert.cast", "control.select"})
+
+
+class CarriedTranslator(Translator):
+    """Terms of a lowered region, where a floating-point number is carried as its bit pattern.
+
+    All that is left of such numbers there is wiring; what a pattern means is the business of whoever made it.
+    """
+
+    def value(self, kind: Type, bits: Term) -> Term:
+        return bits
+
+    def scalar(self, opcode: str, call: Call) -> Sequence[Term]:
+        if not scalars.is_float(*call.arg_types, *call.types):
+            return super().scalar(opcode, call)
+        if opcode not in _WIRES or bit_width(call.arg_types[-1]) != bit_width(call.types[0]):
+            raise NoMeaning(opcode, call.types[0])
+        return scalars.RULES["control.select" if len(call.args) == 3 else "convert.bitcast"](call)
+
+
 class _Single:
     """Evaluation of constants: a batch of one."""
 

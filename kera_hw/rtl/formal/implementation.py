@@ -10,9 +10,8 @@ from kera_hw.graph.node import Ref
 from kera_hw.rtl.emit.verilog import Emitted
 from kera_hw.rtl.formal.blocks import Block, scalar
 from kera_hw.rtl.formal.circuit import Bit, Circuit
-from kera_hw.rtl.formal.floats import bits_of
-from kera_hw.rtl.formal.graph import Translator
-from kera_hw.rtl.formal.terms import FloatSort, Term, Terms
+from kera_hw.rtl.formal.graph import CarriedTranslator
+from kera_hw.rtl.formal.terms import Term, Terms
 from kera_hw.rtl.formal.unroll import Cut, Fault, Unrolling
 from kera_hw.rtl.lower.design import FlatDesign
 from kera_hw.schedule.netlist import Netlist
@@ -82,8 +81,6 @@ class Lowered:
         def change(ref: Ref, term: Term) -> Term:
             if ref != target:
                 return term
-            if isinstance(term.sort, FloatSort):
-                term = bits_of(terms, term)
             term, bit = _flipped(terms, term, rng)
             chosen.append(bit)
             return term
@@ -93,21 +90,14 @@ class Lowered:
         return Made(results, f"bit {chosen[0]} of operation {number}, `{target.node.opcode}`, inverted")
 
     def _run(self, terms: Terms, item: Item, change: Callable[[Ref, Term], Term] | None) -> tuple[Term, ...]:
-        translator = Translator(terms)
+        translator = CarriedTranslator(terms)
         given = (*item.inputs, *item.states)
-        kinds = self.flat.region.params
-        pairs = zip(kinds, given, strict=True)
-        args: list[Block] = [scalar(translator.value(kind, bits)) for kind, bits in pairs]
+        args: list[Block] = [scalar(bits) for bits in given]
         if change is None:
             results = translator.region(self.flat.region, args)
         else:
             results = translator.region(self.flat.region, args, change)
-        return tuple(pattern(terms, block.item) for block in results)
-
-
-def pattern(terms: Terms, value: Term) -> Term:
-    """The bits of a value."""
-    return bits_of(terms, value) if isinstance(value.sort, FloatSort) else value
+        return tuple(block.item for block in results)
 
 
 def _flipped(terms: Terms, term: Term, rng: random.Random) -> tuple[Term, int]:
@@ -213,11 +203,3 @@ class Clocked:
 def _other_source(terms: Terms, start: int) -> Callable[[str, int, int], Term]:
     """Inputs of other items: a variable for each bus and cycle."""
     return lambda bus, time, width: terms.var(f"{bus}@{time - start:+d}", width)
-
-
-def item_of(terms: Terms, inputs: Sequence[int], states: Sequence[int]) -> Item:
-    """Free variables for patterns of the given widths in bits."""
-    return Item(
-        tuple(terms.var(f"in{k}", width) for k, width in enumerate(inputs)),
-        tuple(terms.var(f"state{k}", width) for k, width in enumerate(states)),
-    )

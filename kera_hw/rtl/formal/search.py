@@ -1,0 +1,106 @@
+"""How the solver is asked: the whole claim first, then case by case, harder cases split further."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+
+from kera_hw.rtl.formal.cases import Case, exponents, outlines
+from kera_hw.rtl.formal.solver import PLAIN, Status, Tuning, prove
+from kera_hw.rtl.formal.terms import Term, Terms
+from kera_hw.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """``whole_share`` of the time limit goes to the claim as it is; a case gets ``case_s`` seconds."""
+
+    whole_share: float = 0.5
+    case_s: float = 1.0
+    tuning: Tuning = PLAIN
+
+
+DEFAULT = Strategy()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One claim under assumptions, over one table of terms."""
+
+    terms: Terms
+    claim: Term
+    assumptions: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The outcome over all cases, how many there were, and the case and model of a counterexample."""
+
+    status: Status
+    seconds: float
+    cases: int
+    case: Case = ()
+    model: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+def decide(
+    ask: Callable[[Case], Query],
+    kinds: Sequence[Type],
+    start: Case,
+    limit_s: float,
+    strategy: Strategy = DEFAULT,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Found:
+    """Whether ``ask``'s claims hold in every case of ``start``, within ``limit_s`` seconds in all."""
+    search = _Search(ask, kinds, limit_s, strategy)
+    found = search.whole(start)
+    return found if found is not None else search.cases(start, progress)
+
+
+class _Search:
+    def __init__(
+        self, ask: Callable[[Case], Query], kinds: Sequence[Type], limit_s: float, strategy: Strategy
+    ) -> None:
+        self.ask, self.kinds, self.strategy = ask, kinds, strategy
+        self.begin, self.limit_s, self.solved = monotonic(), limit_s, 0
+
+    def _passed(self) -> float:
+        return monotonic() - self.begin
+
+    def _try(self, case: Case, seconds: float) -> Found | None:
+        """The outcome of one case: proved, refuted, or None where time was too short."""
+        query = self.ask(case)
+        answer = prove(query.terms, query.claim, seconds, query.assumptions, self.strategy.tuning)
+        if answer.status == "unfinished":
+            return None
+        self.solved += 1
+        return Found(answer.status, self._passed(), self.solved, case, answer.model)
+
+    def whole(self, start: Case) -> Found | None:
+        """The claim as it is; all of the time goes to it where nothing can be split."""
+        share = self.strategy.whole_share if outlines(self.kinds, start) else 1.0
+        return self._try(start, share * self.limit_s) if share else None
+
+    def cases(self, start: Case, progress: Callable[[str], None]) -> Found:
+        """Depth first: a case is outlined before it is tried, and split further where it proves hard."""
+        pending = [start] if outlines(self.kinds, start) else []
+        if not pending:
+            return Found("unfinished", self._passed(), self.solved)
+        while pending:
+            case = pending.pop()
+            halves = outlines(self.kinds, case)
+            if halves is None:
+                left = self.limit_s - self._passed()
+                if left <= 0:
+                    return Found("unfinished", self._passed(), self.solved)
+                further = exponents(self.kinds, case)
+                found = self._try(case, min(left, self.strategy.case_s) if further else left)
+                if found is not None and found.status == "refuted":
+                    return found
+                if found is None and further is None:
+                    return Found("unfinished", self._passed(), self.solved)
+                halves = further if found is None else None
+                if self.solved % 50 == 1:
+                    progress(f"case {self.solved}")
+            pending += reversed(halves or ())
+        return Found("proved", self._passed(), self.solved)
