@@ -22,6 +22,7 @@ import numpy as np
 
 from kera_hw.numerics import elementary
 from kera_hw.numerics.arrays import Array
+from kera_hw.numerics.elementary.program import Program
 from kera_hw.numerics.floatbits import to_bits
 from kera_hw.types import F32
 from tests.exhaustive import emit_cpp
@@ -64,10 +65,10 @@ class Outcome:
     results: Array
 
 
-def build(name: str, folder: Path) -> Path:
-    """The native checker of a function."""
+def build(name: str, folder: Path, program: Program | None = None) -> Path:
+    """The native checker of a function, for its program or for another one."""
     source, binary = folder / f"{name}.cpp", folder / name
-    text = emit_cpp.function(elementary.program(name, F32), "subject")
+    text = emit_cpp.function(program or elementary.program(name, F32), "subject")
     source.write_text(PRELUDE + text + (HERE / "driver.cpp").read_text())
     defines = [f"-DFILTER={FILTERS[name]}", f"-DMARGIN={MARGINS[name]}"]
     if name in ("gelu", "silu"):

@@ -3,15 +3,40 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
-from kera_hw.numerics.elementary import FUNCTIONS
+from kera_hw.numerics.elementary import FUNCTIONS, narrow
+from kera_hw.numerics.elementary.program import trace
 from tests.exhaustive import run
+
+native = pytest.mark.skipif(shutil.which("g++") is None, reason="the check is native code: it needs g++")
+
+
+@native
+def test_a_misrounded_input_is_found(tmp_path: Path) -> None:
+    """exp2 without its patches is wrong at one known input of this range, and right at the others."""
+    bare = trace(narrow.exp2)
+    outcome = run.run(run.build("exp2", tmp_path, bare), 0x3B42_0000, 0x3B42_FFFF)
+    assert outcome.checked == 1 << 16
+    assert run.settle("exp2", outcome) == ["3b429d37: 3f804384, not 3f804385"]
+
+
+@native
+def test_a_result_far_off_is_found(tmp_path: Path) -> None:
+    wrong = trace(lambda x: (x > 5.0).real(narrow.tanh(x) * (1 - 2.0**-24), narrow.tanh(x)))
+    outcome = run.run(run.build("tanh", tmp_path, wrong), 0x409F_0000, 0x40A0_FFFF)
+    assert len(run.settle("tanh", outcome)) > 30_000
+
+
+@native
+def test_the_native_program_equals_numpy(tmp_path: Path) -> None:
+    assert run.same_as_numpy("gelu", run.build("gelu", tmp_path), 1 << 18) == 0
 
 
 @pytest.mark.long
-@pytest.mark.skipif(shutil.which("g++") is None, reason="the check is native code: it needs g++")
+@native
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_no_f32_input_is_misrounded(name: str) -> None:
     record = run.check(name)

@@ -42,9 +42,9 @@ def exact_sum(a: Real, b: Real) -> Pair:
 
 
 def exact_product(a: Real, b: Real) -> Pair:
-    """a * b exactly, where neither overflow nor underflow is near: four products of heads and rests.
+    """a * b all but exactly, where neither overflow nor underflow is near: four products of heads and rests.
 
-    The rests have 27 bits; the product of both is rounded in its 54th bit at most, below 2^-105 of a * b.
+    The rests have 27 bits: the product of both may lose its last one, less than 2^-102 of a * b.
     """
     total = a * b
     a_head, b_head = head(a), head(b)
