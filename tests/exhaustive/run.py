@@ -7,6 +7,7 @@ wherever that decides the rounding with a margin; MPFR settles the close calls. 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import platform
 import resource
@@ -77,6 +78,11 @@ def build(name: str, folder: Path, program: Program | None = None) -> Path:
     return binary
 
 
+def program_digest(name: str) -> str:
+    """What ties a record to the steps and constants that it was made with."""
+    return hashlib.sha256(emit_cpp.function(elementary.program(name, F32), "subject").encode()).hexdigest()
+
+
 def run(binary: Path, first: int, last: int) -> Outcome:
     """All inputs from first to last, as bits."""
     done = subprocess.run([str(binary), hex(first), hex(last)], check=True, capture_output=True, text=True)
@@ -132,6 +138,7 @@ def check(name: str) -> dict[str, Any]:
         "libm_unlike_result": outcome.different,
         "numpy_blocks_unlike_native": unlike,
         "checksum": outcome.checksum,
+        "program_sha256": program_digest(name),
         "seconds": round(seconds, 1),
         "processor_seconds": round(cpu_s, 1),
         "machine": f"{_processor()}, 1 thread, {' '.join(platform.libc_ver())}",
