@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from kera_hw.graph.node import Origin
-from kera_hw.rtl.techmap import fuse, truth
+from kera_hw.rtl.techmap import fuse, muxes, truth
 from kera_hw.schedule.netlist import Bits, Segment, bits_width, cell_bits, concat, const_bits, slice_bits
 
 Data = tuple[object, ...]
@@ -19,7 +19,7 @@ class Item:
 
     Kinds and their data: input (bus, low); state (index); lut (table) over ``ins``; add (table) over
     ins[1:-1], with ins = (a, operands..., carry) and carry () for none; mul (a_signed, b_signed, latency);
-    mux with ins = (select, choices...); rom (contents); bram (register ranks, contents...).
+    mux with ins = (select, choices...); rom (contents); bram (register ranks, contents...); fold (registers, step, count).
     """
 
     __slots__ = ("data", "ins", "kind", "level", "origin", "width")
@@ -35,7 +35,7 @@ class Item:
         self.level = level
 
 
-_DELAY = {"lut": 12, "add": 28, "mul": 70, "mux": 16, "rom": 18, "bram": 30, "input": 0, "state": 0}
+_DELAY = {"lut": 12, "add": 28, "mul": 70, "mux": 16, "rom": 18, "bram": 30, "fold": 5, "input": 0, "state": 0}
 """Rough delay of a kind in units of 0.1 ns: only the order in which sums are joined depends on it."""
 
 
@@ -250,6 +250,8 @@ class Net:
             return self.choose(select, choices[1], choices[0])
         if all(_is_const(choice) for choice in choices):
             return self.rom(select, [_value(choice) for choice in choices], width, last=True)
+        if len(choices) in (3, 4) and bits_width(select) == 2 and all(s.cell is not None for s in select):
+            return muxes.four_way(self, select, choices, width)
         return cell_bits(self.make("mux", width, (select, *choices), ()), width)
 
     def rom(self, address: Bits, contents: Sequence[int], width: int, last: bool = False) -> Bits:

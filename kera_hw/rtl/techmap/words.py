@@ -139,6 +139,8 @@ def less(net: Net, a: Word, b: Word) -> Bits:
     if a.value == -1:
         return net.invert(b.sign)
     simple = _less_power(net, a, b)
+    if simple is None:
+        simple = _less_constant(net, a, b)
     if simple is not None:
         return simple
     width = joint_width((a, b)) + 1
@@ -166,6 +168,43 @@ def _less_power(net: Net, a: Word, b: Word) -> Bits | None:
         k = a.value.bit_length()
         return net.any(slice_bits(b.bits, k, b.width - k))
     return None
+
+
+_FEW_BITS = 10
+"""Bits up to which a comparison with a constant is a few LUTs rather than a carry chain."""
+
+
+def _less_constant(net: Net, a: Word, b: Word) -> Bits | None:
+    """Unsigned comparison of few bits with a constant, three bits a LUT from the lowest that matters."""
+    if a.signed or b.signed:
+        return None
+    if b.value is not None:  # a < c
+        return _below(net, a, b.value)
+    if a.value is not None:  # c < b: not b < c + 1
+        found = _below(net, b, a.value + 1)
+        return None if found is None else net.invert(found)
+    return None
+
+
+def _below(net: Net, word: Word, limit: int) -> Bits | None:
+    skip = (limit & -limit).bit_length() - 1
+    count = word.width - skip
+    if count > _FEW_BITS:
+        return None
+    if limit >> word.width:
+        return const_bits(1, 1)
+    bits = [word.bit(k) for k in range(skip, word.width)]
+    limit >>= skip
+    result: Bits = const_bits(0, 1)
+    while bits:
+        take = min(len(bits), 4 if known(result) is not None else 3)
+        group, bits = bits[:take], bits[take:]
+        piece, limit = limit & ((1 << take) - 1), limit >> take
+        # Rows: the group's number, and above it whether the lower bits are below the limit's.
+        table = sum(1 << row for row in range(1 << take) if row < piece)
+        table |= sum(1 << row for row in range(1 << take) if row <= piece) << (1 << take)
+        result = net.logic(table, [*group, result], 1)
+    return result
 
 
 def equal(net: Net, a: Word, b: Word) -> Bits:

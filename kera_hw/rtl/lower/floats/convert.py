@@ -4,9 +4,11 @@ from __future__ import annotations
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats import shifts, words
-from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, unpack
+from kera_hw.rtl.lower.floats.counted import counted
+from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, uint, unpack
+from kera_hw.rtl.lower.floats.normal import normalise, round_staged
 from kera_hw.rtl.lower.floats.ranks import shift_right, shift_right_sticky
-from kera_hw.rtl.lower.floats.rounding import decide, normalise, round_magnitude
+from kera_hw.rtl.lower.floats.rounding import decide
 from kera_hw.types import BoolType, FixType, FloatType, IntType, Type
 
 
@@ -29,11 +31,14 @@ def from_integer(builder: Builder, source: Type, target: FloatType, raw: Ref) ->
         return wires.select(raw, one, wires.const(0, form.width))
     kind, fraction = raw_type(source)
     sign = wires.less(raw, builder.const(kind, 0)) if kind.signed else wires.flag(False)
+    if fraction == 0:
+        bits = builder.cast(raw, uint(kind.width_bits))
+        return wires.cat(sign, counted(wires, form, bits, sign))
     size = builder.op("integer.abs", raw) if kind.signed else raw
-    size = builder.cast(size, IntType(kind.width_bits, False))
-    width = max(kind.width_bits, form.fraction_bits + 2)
-    if width > kind.width_bits:  # room for the whole significand and a bit to round by
-        size = wires.cat(size, wires.const(0, width - kind.width_bits))
+    size = builder.cast(size, uint(kind.width_bits))
+    missing = form.fraction_bits + 3 - kind.width_bits  # for a whole significand and bits to round by
+    if missing > 0:
+        size = wires.cat(size, wires.const(0, missing))
     scale = form.bias + kind.width_bits - 2 - fraction
     assert scale >= 1, "a fixed-point value of at most 64 fraction bits is a normal number or zero"
     return wires.cat(sign, _scaled(wires, form, size, scale))
@@ -41,14 +46,10 @@ def from_integer(builder: Builder, source: Type, target: FloatType, raw: Ref) ->
 
 def _scaled(wires: Wires, form: Format, value: Ref, scale: int) -> Ref:
     """Magnitude bits of an unsigned value whose second highest bit has the biased exponent ``scale``."""
+    assert scale + 1 < form.top, "a fraction keeps fixed point in range"
     bits = max(form.exponent_bits, scale.bit_length())
-    normal = normalise(wires, value, wires.const(scale, bits), form.exponent_bits)
-    magnitude = round_magnitude(wires, form, normal.base, normal.value, wires.flag(False))
-    if scale + 1 < form.top:
-        return magnitude
-    zeros = wires.leading_zeros(value)
-    over = wires.less(zeros, wires.builder.const(zeros.type, scale + 2 - form.top))
-    return wires.select(over, wires.const(form.infinity, form.width - 1), magnitude)
+    staged = normalise(wires, value, wires.const(scale, bits), form.exponent_bits)
+    return round_staged(wires, form, staged, wires.flag(False))
 
 
 # Between formats
@@ -82,12 +83,12 @@ def _more_exponents(x: Fields, form: Format) -> Ref:
     """Subnormals become normal numbers; a narrower fraction is rounded."""
     wires, offset = x.wires, form.bias - x.form.bias
     value = wires.cat(wires.const(0, 1), x.significand)
-    missing = form.fraction_bits + 2 - wires.width(value)
+    missing = form.fraction_bits + 3 - wires.width(value)
     if missing > 0:
         value = wires.cat(value, wires.const(0, missing))
     scale = wires.add(wires.resize(x.scale, form.exponent_bits), wires.const(offset, form.exponent_bits))
-    normal = normalise(wires, value, scale, form.exponent_bits)
-    magnitude = round_magnitude(wires, form, normal.base, normal.value, wires.flag(False))
+    staged = normalise(wires, value, scale, form.exponent_bits)
+    magnitude = round_staged(wires, form, staged, wires.flag(False))
     return wires.select(x.is_top, wires.const(form.infinity, form.width - 1), magnitude)
 
 
@@ -151,9 +152,13 @@ def _truncated(x: Fields, kind: IntType) -> Ref:
             wires.builder.const(kind, 0),
         )
     over = wires.unless(_at_least(x, form.bias + most), x.is_nan)
-    value = wires.either(_top_aligned(x, width), wires.spread(over, width))
-    flipped = wires.cat(negative, wires.flip_if(negative, value))
-    signed = wires.cast(flipped, IntType(width + 1, True))
+    # Part by part: a LUT holds the choice and the complement.
+    missing = width - form.fraction_bits - 1
+    parts = [wires.differ(wires.either(wires.invert(x.is_small), over), negative), wires.flip_if(
+        negative, wires.either(x.fraction, wires.spread(over, form.fraction_bits)))]
+    if missing:
+        parts.append(wires.spread(wires.differ(over, negative), missing))
+    signed = wires.cast(wires.cat(negative, *parts), IntType(width + 1, True))
     amount = _amount(x, x.exponent, most - 1, most, over)
     moved = shift_right(wires, signed, amount)
     whole = wires.cast(wires.right(moved, width - most), kind)
