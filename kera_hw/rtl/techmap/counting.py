@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kera_hw.rtl.techmap import words
+from kera_hw.rtl.techmap import truth, words
 from kera_hw.rtl.techmap.net import Net, known
 from kera_hw.rtl.techmap.words import Word, trimmed
 from kera_hw.schedule.netlist import Bits, bits_width, concat, const_bits, slice_bits
@@ -37,24 +37,22 @@ def leading_zeros(net: Net, bits: Bits) -> Word:
     none, count = _leading(net, padded)
     if size != width:
         return trimmed(count, False)
-    return trimmed(concat((count, none)), False) if width > 1 else trimmed(none, False)
+    if width == 1:
+        return trimmed(none, False)
+    return trimmed(concat((net.logic(truth.AND_NOT, (count, none), bits_width(count)), none)), False)
 
 
 def _leading(net: Net, bits: Bits) -> tuple[Bits, Bits]:
-    """Whether no bit is set, and the count otherwise (0 where none is)."""
+    """Whether no bit is set, and the count otherwise (all ones where none is)."""
     width = bits_width(bits)
     if width == 1:
         return net.invert(bits), ()
-    if width == 2:
-        high, low = slice_bits(bits, 1, 1), slice_bits(bits, 0, 1)
-        return net.logic(0b0001, (low, high), 1), net.logic(0b0010, (low, high), 1)
     half = width // 2
     none_high, count_high = _leading(net, slice_bits(bits, half, half))
     none_low, count_low = _leading(net, slice_bits(bits, 0, half))
     none = net.both(none_high, none_low)
-    top = net.logic(0b0010, (none_high, none_low), 1)  # high empty, low not
-    low = net.choose(none_high, count_low, count_high)
-    return none, concat((low, top))
+    low = net.choose(none_high, count_low, count_high) if width > 2 else ()
+    return none, concat((low, none_high))
 
 
 def trailing_zeros(net: Net, bits: Bits) -> Word:

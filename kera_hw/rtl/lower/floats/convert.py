@@ -46,10 +46,14 @@ def from_integer(builder: Builder, source: Type, target: FloatType, raw: Ref) ->
 
 def _scaled(wires: Wires, form: Format, value: Ref, scale: int) -> Ref:
     """Magnitude bits of an unsigned value whose second highest bit has the biased exponent ``scale``."""
-    assert scale + 1 < form.top, "a fraction keeps fixed point in range"
     bits = max(form.exponent_bits, scale.bit_length())
     staged = normalise(wires, value, wires.const(scale, bits), form.exponent_bits)
-    return round_staged(wires, form, staged, wires.flag(False))
+    magnitude = round_staged(wires, form, staged, wires.flag(False))
+    if scale + 1 < form.top:
+        return magnitude
+    zeros = wires.leading_zeros(value)
+    over = wires.less(zeros, wires.builder.const(zeros.type, scale + 2 - form.top))
+    return wires.select(over, wires.const(form.infinity, form.width - 1), magnitude)
 
 
 # Between formats

@@ -169,6 +169,10 @@ class Wires:
         """Whether every bit of an unsigned vector is set."""
         return self.equals(value, (1 << self.width(value)) - 1)
 
+    def all_of(self, value: Ref, most: int) -> Ref:
+        """Whether a value that is never more than ``most`` reaches it: only bits set in ``most`` are seen."""
+        return self.both(*(self.bit(value, k) for k in range(most.bit_length()) if most >> k & 1))
+
     def equals(self, value: Ref, constant: int) -> Ref:
         return self.builder.op("compare.eq", value, self.builder.const(value.type, constant))
 
@@ -246,7 +250,7 @@ class Fields:
 
     @property
     def is_zero(self) -> Ref:
-        return self.wires.none(self.magnitude)
+        return self.wires.both(self.is_small, self.wires.none(self.fraction))
 
     @property
     def is_nan(self) -> Ref:

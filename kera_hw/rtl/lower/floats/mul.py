@@ -7,10 +7,12 @@ the product lies far below the smallest number, so which of them was counted doe
 """
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.builder import Builder, index_type
+from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats import words
-from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires
+from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, uint
 from kera_hw.rtl.lower.floats.ranks import funnel_right
 from kera_hw.rtl.lower.floats.rounding import increment, pack
 from kera_hw.types import FloatType, IntType
@@ -25,65 +27,94 @@ def lower_mul(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     nan = wires.either(
         x.is_nan, y.is_nan, wires.both(x.is_top, y.is_zero), wires.both(y.is_top, x.is_zero)
     )
-    base, amount = _placement(wires, form, x, y)
+    sign = wires.unless(wires.differ(x.sign, y.sign), nan)
+    place = _place(wires, form, x, y, words.bit(builder, product, 2 * precision - 1))
     # Bits 2p-1 and 2p-2 of the product are the places its highest bit may take; the window ends below the
     # rounding bit of the lower one.
-    scaled = words.scale(builder, product, 1)
-    window, sticky = funnel_right(wires, scaled, amount, precision + 2)
-    return _round(wires, form, wires.differ(x.sign, y.sign), nan, base, window, sticky)
+    scaled = words.scale(builder, product, 1 + place.offset)
+    window, sticky = funnel_right(wires, scaled, place.amount, precision + 2)
+    return pack(wires, form, sign, _round(wires, form, nan, place.base, window, sticky))
 
 
-def _placement(wires: Wires, form: Format, x: Fields, y: Fields) -> tuple[Ref, Ref]:
-    """The exponent field less the product's highest bit, and how far the product is shifted right.
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """``base``: the exponent field less the product's highest bit. ``amount``: how far the product is shifted
+    right, ``offset`` places more than its own; past its width it stands for an infinity of base all ones."""
 
-    A product shifted by more than its width stands for an infinity, whose exponent field is all ones.
+    base: Ref
+    amount: Ref
+    offset: int
+
+
+def _place(wires: Wires, form: Format, x: Fields, y: Fields, highest: Ref) -> _Place:
+    """Where the product goes, from the exponents and the leading zeros of a subnormal operand.
+
+    A product of normal numbers whose exponent is the last finite one overflows by its highest bit; it is not
+    shifted otherwise, so that bit is known before the shift.
     """
     precision = form.fraction_bits + 1
-    span = IntType(form.exponent_bits + 2, True)
-    total = wires.add(wires.cast(x.scale, span), wires.cast(y.scale, span))
-    exponent = wires.subtract(total, wires.builder.const(span, form.bias))
     some_small = wires.either(x.is_small, y.is_small)
     counted = wires.cat(wires.invert(some_small), wires.select(x.is_small, x.fraction, y.fraction))
     zeros = wires.leading_zeros(counted)
+    nothing = wires.all_of(zeros, precision)
+    exponent = _exponent(wires, form, x.scale, y.scale)
+    span = IntType(form.exponent_bits + 2, True)
     remaining = wires.subtract(exponent, wires.cast(zeros, span))
-    below = wires.less(remaining, wires.builder.const(span, 0))
-    most = 2 * precision + 1
-    bits = most.bit_length()
-    near = _right_of(wires, zeros, precision - 1, bits)
-    far = _far_amount(wires, exponent, precision - 1, bits)
-    amount = wires.select(below, far, near)
-    too_large = wires.unless(
-        wires.less(wires.builder.const(span, form.top - 1), remaining), wires.none(counted)
+    below = wires.bit(remaining, form.exponent_bits + 1)
+    field = wires.resize(remaining, form.exponent_bits)
+    past = wires.either(wires.bit(remaining, form.exponent_bits), wires.all(field))
+    last = wires.both(
+        wires.invert(wires.bit(field, 0)), wires.all(wires.bits(field, form.exponent_bits - 1, 1)),
+        wires.invert(wires.bit(remaining, form.exponent_bits)),
     )
-    out = wires.either(x.is_top, y.is_top, too_large)
-    base = wires.select(
-        wires.either(below, wires.none(counted)), wires.const(0, form.exponent_bits),
-        wires.resize(remaining, form.exponent_bits),
+    in_range = wires.invert(wires.either(below, nothing))
+    out = wires.either(
+        x.is_top, y.is_top, wires.both(past, in_range), wires.both(last, highest, in_range)
     )
-    return (
+    base = wires.select(in_range, field, wires.const(0, form.exponent_bits))
+    start = (1 << (precision - 1).bit_length()) - 1
+    offset = start - (precision - 1)
+    amount = _amount(wires, exponent, zeros, below, start, (2 * precision + 1 + offset).bit_length())
+    return _Place(
         wires.either(base, wires.spread(out, form.exponent_bits)),
-        wires.either(amount, wires.spread(out, bits)),
+        wires.either(amount, wires.spread(out, wires.width(amount))),
+        offset,
     )
 
 
-def _right_of(wires: Wires, zeros: Ref, start: int, bits: int) -> Ref:
-    """``start - zeros``; what zeros beyond ``start`` give does not matter, the product being 0."""
-    kind = index_type((1 << bits) - 1)
-    return wires.subtract(wires.builder.const(kind, start), wires.cast(zeros, kind))
+def _exponent(wires: Wires, form: Format, a: Ref, b: Ref) -> Ref:
+    """``a + b - bias``: the sum and one in one adder, and a power of two from its highest bits."""
+    bits = form.exponent_bits
+    kind = uint(bits + 1)
+    total = wires.add(wires.cast(a, kind), wires.cast(b, kind), wires.builder.const(kind, 1))
+    upper = wires.bits(total, bits, bits - 1)
+    lowered = wires.subtract(wires.cast(upper, IntType(3, True)), wires.builder.const(IntType(3, True), 1))
+    joined = wires.cat(wires.resize(lowered, 3), wires.low_bits(total, bits - 1))
+    return wires.cast(joined, IntType(bits + 2, True))
 
 
-def _far_amount(wires: Wires, exponent: Ref, start: int, bits: int) -> Ref:
-    """``start - exponent`` where the exponent is small, all ones where that is past the last bit."""
-    span = IntType(wires.width(exponent) + 1, True)
-    wanted = wires.subtract(wires.builder.const(span, start), wires.cast(exponent, span))
-    upper = wires.bits(wires.resize(wanted, span.width_bits), span.width_bits - 1, bits)
-    return wires.either(wires.resize(wanted, bits), wires.spread(wires.any(upper), bits))
+def _amount(wires: Wires, exponent: Ref, zeros: Ref, below: Ref, start: int, bits: int) -> Ref:
+    """``start`` less the smaller of exponent and zeros, ``start`` being all ones: complements suffice.
+
+    All ones where that is past the last bit.
+    """
+    count = start.bit_length()
+    negative = wires.bit(exponent, wires.width(exponent) - 1)
+    pattern = wires.resize(exponent, wires.width(exponent))
+    lower = wires.select(below, wires.low_bits(pattern, count), wires.resize(zeros, count))
+    lower = wires.invert(lower)
+    more = bits - count
+    # The exponent's upper part u is negative or 0 here: -u of the steps of 2^count are made.
+    upper = wires.bits(pattern, wires.width(pattern) - 1, count)
+    steps = wires.subtract(wires.const(0, more), wires.low_bits(upper, more))
+    least = wires.const((1 << wires.width(upper)) - (1 << more) + 1, wires.width(upper))
+    past = wires.both(negative, wires.less(upper, least))
+    amount = wires.cat(wires.select(negative, steps, wires.const(0, more)), lower)
+    return wires.either(amount, wires.spread(past, bits))
 
 
-def _round(
-    wires: Wires, form: Format, sign: Ref, nan: Ref, base: Ref, window: Ref, sticky: Ref
-) -> Ref:
-    """Choose between the two places of the highest bit, round, pack."""
+def _round(wires: Wires, form: Format, nan: Ref, base: Ref, window: Ref, sticky: Ref) -> Ref:
+    """Choose between the two places of the highest bit, and round."""
     precision = form.fraction_bits + 1
     highest = wires.bit(window, precision + 1)
     upper_place = wires.either(highest, wires.none(base))
@@ -94,11 +125,7 @@ def _round(
     )
     half = wires.select(upper_place, wires.bit(window, 1), wires.bit(window, 0))
     below = wires.either(sticky, wires.both(upper_place, wires.bit(window, 0)))
-    up = wires.both(half, wires.either(wires.bit(fraction, 0), below))
-    # The last finite exponent and a product of two or more: infinity, whatever the fraction.
-    overflows = wires.both(highest, wires.equals(base, form.top - 1))
-    fraction = wires.select(overflows, wires.const(0, form.fraction_bits), fraction)
-    up = wires.unless(up, overflows)
+    lowest = wires.select(upper_place, wires.bit(window, 2), wires.bit(window, 1))
+    up = wires.both(half, wires.either(lowest, below))
     upper = wires.cat(base, nan, wires.const(0, form.fraction_bits - 1))
-    result = increment(wires, form, upper, wires.cat(highest, fraction), up)
-    return pack(wires, form, wires.unless(sign, nan), result)
+    return increment(wires, form, upper, wires.cat(highest, fraction), up)

@@ -11,12 +11,12 @@ from kera_hw.rtl.lower.floats.fields import Wires
 from kera_hw.rtl.lower.floats.words import Wide
 
 
-def rank_bounds(bits: int) -> list[tuple[int, int]]:
-    """(highest, lowest) bit of the amount that each rank uses: pairs, and bit 0 alone at the end."""
+def rank_bounds(bits: int, last_alone: bool = True) -> list[tuple[int, int]]:
+    """(highest, lowest) bit of the amount that each rank uses: pairs, and ``last_alone`` bit 0 by itself."""
     bounds: list[tuple[int, int]] = []
     high = bits - 1
     while high >= 0:
-        low = high - 1 if high >= 2 else high
+        low = high - 1 if high >= 1 + last_alone else high
         bounds.append((high, low))
         high = low - 1
     return bounds
@@ -94,14 +94,17 @@ def funnel_right(wires: Wires, number: Wide, amount: Ref, width: int) -> tuple[R
     """
     builder = wires.builder
     sticky = wires.flag(False)
-    for high, low in rank_bounds(wires.width(amount)):
+    for high, low in rank_bounds(wires.width(amount), last_alone=False):
         flags = [wires.bit(amount, k) for k in range(low, high + 1)]
         kept = width + (1 << low) - 1
         sticky = wires.either(sticky, _drops(wires, number, flags, low))
         choices = [
             words.extract(builder, number, kept - 1 + (k << low), k << low) for k in range(1 << len(flags))
         ]
-        for flag in flags:
+        # Bits of one vector: conditions that a four-way multiplexer waits for together.
+        step = wires.bits(amount, high, low)
+        for k in range(len(flags)):
+            flag = wires.bit(step, k)
             choices = [words.select(builder, flag, b, a) for a, b in zip(choices[::2], choices[1::2])]
         (number,) = choices
     return words.resize(builder, number, width).word, sticky
