@@ -104,10 +104,16 @@ def design_hardware(
     store = Store()
     optimised = optimise(single_export_graph(graph, export)).graph
     store.origins.update(optimised.origins)
-    flat = flatten_export(optimised.exports[0], store)
-    if isinstance(flat, Diagnostic):
-        raise KeraError([flat])
-    netlist, plan, clock_mhz, notes = _plan(flat, device, options, progress, files or {}, scale)
+    flat = _flat(optimised.exports[0], store, options.interval or 1)
+    try:
+        netlist, plan, clock_mhz, notes = _plan(flat, device, options, progress, files or {}, scale)
+    except KeraError:
+        # A loop that keeps an item for long may not fit a recurrence or a latency that a pipeline does.
+        pipelined = _flat(optimised.exports[0], store, 1)
+        if pipelined.region == flat.region:
+            raise
+        flat = pipelined
+        netlist, plan, clock_mhz, notes = _plan(flat, device, options, progress, files or {}, scale)
     faults = verify_plan(netlist, plan, DelayModel(device, scale))
     if faults:
         raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")
@@ -117,6 +123,13 @@ def design_hardware(
     return HardwareDesign(
         graph, export, device, flat, netlist, plan, emitted, clock_mhz, scale, tuple(notes)
     )
+
+
+def _flat(export: Export, store: Store, interval: int) -> FlatDesign:
+    flat = flatten_export(export, store, interval)
+    if isinstance(flat, Diagnostic):
+        raise KeraError([flat])
+    return flat
 
 
 def _plan(

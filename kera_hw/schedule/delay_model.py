@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import log2
 
 from kera_hw.schedule.device import Device
-from kera_hw.schedule.netlist import Add, Bits, Cell, Input, Lut, Mul, Mux, Rom, StateOut
+from kera_hw.schedule.netlist import Add, Bits, Cell, Fold, Input, Lut, Mul, Mux, Rom, StateOut
 from kera_hw.schedule.resource_model import TILE_RANKS
 
 _LIKELY_DOUBLINGS = 7  # of near-critical end points, in a pipeline of some size
@@ -47,6 +47,8 @@ class DelayModel:
             if cell.latency_cycles:
                 return round(max(0.0, timing.dsp_setup_ps - timing.setup_ps))
             return round(timing.dsp_ps + timing.dsp_tile_ps * _levels(self.dsp_tiles_a_side(cell)))
+        if isinstance(cell, Fold):  # the choice between the initial and the next value
+            return round(timing.lut_ps)
         return 0
 
     def _wide_ps(self, doublings: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kera_hw.schedule.asap import Constraints, Loop
-from kera_hw.schedule.netlist import Add, Cell, Input, Lut, Mul, Mux, Rom, StateOut
+from kera_hw.schedule.netlist import Add, Cell, Fold, Input, Lut, Mul, Mux, Rom, StateOut
 from kera_hw.schedule.plan import Recurrence
 from kera_hw.schedule.problem import Problem
 from kera_hw.support.diagnostic import Diagnostic
@@ -25,6 +25,8 @@ def operation(cell: Cell) -> str:
         return f"{cell.width}-bit {len(cell.choices)}-way selection"
     if isinstance(cell, Rom):
         return f"{len(cell.contents)}-entry table"
+    if isinstance(cell, Fold):
+        return f"loop of {cell.count} steps"
     if isinstance(cell, Lut):
         return f"{cell.width}-bit logic"
     if isinstance(cell, Input):

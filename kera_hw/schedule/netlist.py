@@ -14,6 +14,7 @@ Everything here is immutable and target-independent data; their meanings are:
 * ``Mux``  out = choices[select] (a select past the end takes the last choice): 2^k:1 multiplexer trees.
 * ``Rom``  out = contents[address] (0 past the end); from LUTs with ``latency_cycles`` 0, else from block RAM
   with that many register ranks inside (address, then output).
+* ``Fold``  registers around one step's logic, which works ``count`` times for an item: see the class.
 * ``StateOut``  the present value of a state register.
 """
 from __future__ import annotations
@@ -168,16 +169,59 @@ class Rom(Cell):
         return (self.address,)
 
 
-def internal_ranks(cell: Cell) -> int:
-    """Register ranks inside a cell: its output appears so many stages after the one it works in."""
-    return cell.latency_cycles if isinstance(cell, Mul | Rom) else 0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOut(Cell):
     """Present value of state register ``state`` (index into ``Netlist.states``)."""
 
     state: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoldRegister:
+    """One register of a ``Fold``: its bus in the step, and the buses of its next value and of its enable.
+
+    ``follow`` None: the value is only kept. ``enable`` None: it changes in every step, else in those where
+    the enabling bit is ``enabled_by``.
+    """
+
+    bus: str
+    follow: str | None
+    enable: str | None
+    enabled_by: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold(Cell):
+    """A folded loop: in the cell's stage the registers load ``initial``, then step ``count`` times.
+
+    ``step`` is a netlist without states or registers inside: inputs are the registers' buses, outputs the
+    buses of next values and of enables (one bit). The output joins all registers, the first lowest. It holds
+    for one stage; the next item may load in that stage at the earliest, so that the initiation interval is
+    at least ``latency_cycles``.
+    """
+
+    initial: tuple[Bits, ...]
+    registers: tuple[FoldRegister, ...]
+    step: Netlist
+    count: int
+
+    @property
+    def latency_cycles(self) -> int:
+        """Register ranks from the cell's stage to its output's: one to load, one for each step."""
+        return self.count + 1
+
+    def operands(self) -> tuple[Bits, ...]:
+        return self.initial
+
+
+def internal_ranks(cell: Cell) -> int:
+    """Register ranks inside a cell: its output appears so many stages after the one it works in."""
+    return cell.latency_cycles if isinstance(cell, Mul | Rom | Fold) else 0
+
+
+def least_interval(netlist: Netlist) -> int:
+    """The smallest initiation interval that folded loops leave room for."""
+    return max((cell.latency_cycles for cell in netlist.cells if isinstance(cell, Fold)), default=1)
 
 
 @dataclass(frozen=True, slots=True)

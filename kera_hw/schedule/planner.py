@@ -10,15 +10,15 @@ from kera_hw.schedule.asap import Constraints, Loop, build_constraints, earliest
 from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import Device
 from kera_hw.schedule.explain import Sources, loop_recurrence, no_interval, no_latency, too_slow
-from kera_hw.schedule.netlist import Input, Netlist
+from kera_hw.schedule.netlist import Input, Netlist, least_interval
 from kera_hw.schedule.plan import Lifetime, PathStep, Plan, Recurrence, Resources
 from kera_hw.schedule.problem import Problem, build_problem, staged_fanout, timing_pairs, with_fanout
 from kera_hw.schedule.resource_model import (
     handshake_ffs,
+    inner_ffs,
     netlist_brams,
     netlist_dsps,
     netlist_luts,
-    product_ffs,
 )
 from kera_hw.schedule.sdc import least_registers, register_bits
 from kera_hw.schedule.timing import fmax_mhz, stage_arrivals, stage_paths
@@ -150,7 +150,9 @@ def _earliest(problem: Problem, asked: _Request) -> _Earliest | Diagnostic:
     if problem.cell_count and int(problem.base_ps.max()) > asked.limit_ps:
         return too_slow(problem, asked.clock_ps, asked.sources)
     constraints = build_constraints(problem, timing_pairs(problem, asked.limit_ps))
-    interval, least, loop = _interval(constraints, asked.ii)
+    least_ii = least_interval(problem.netlist)
+    assert asked.ii is None or asked.ii >= least_ii, "a loop is folded only where the interval allows"
+    interval, least, loop = _interval(constraints, asked.ii, least_ii)
     if isinstance(least, Loop):
         return no_interval(problem, least, interval, asked.clock_ps, asked.sources)
     return _Earliest(constraints, interval, least, loop)
@@ -171,9 +173,11 @@ def _solve(problem: Problem, asked: _Request) -> _Solution | Diagnostic:
     return _Solution(problem, stage, start.interval, start.loop, optimal)
 
 
-def _interval(constraints: Constraints, asked: int | None) -> tuple[int, list[int] | Loop, Loop | None]:
+def _interval(
+    constraints: Constraints, asked: int | None, least_ii: int,
+) -> tuple[int, list[int] | Loop, Loop | None]:
     """The interval, the earliest stages (or the loop that forbids them), the loop that set the interval."""
-    interval, binding = asked or 1, None
+    interval, binding = asked or least_ii, None
     while True:
         least = earliest(constraints, interval)
         if not isinstance(least, Loop) or asked is not None:
@@ -202,7 +206,7 @@ def make_plan(
     state_bits = sum(state.width for state in netlist.states)
     estimate = Resources(
         lut=netlist_luts(netlist, model.device),
-        ff=kept + state_bits + product_ffs(netlist) + handshake_ffs(interface, count, interval),
+        ff=kept + state_bits + inner_ffs(netlist) + handshake_ffs(interface, count, interval),
         dsp=netlist_dsps(netlist, model.device),
         bram=netlist_brams(netlist, model.device),
         fmax_mhz=fmax_mhz(problem, arrivals),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kera_hw.schedule.delay_model import DelayModel, loads
-from kera_hw.schedule.netlist import Bits, Netlist, internal_ranks
+from kera_hw.schedule.netlist import Bits, Fold, Netlist, internal_ranks
 
 IntArray = NDArray[np.int64]
 _TIME_BITS = 32  # more than any time within the limit, in ps, takes
@@ -76,6 +76,7 @@ class Problem:
     clk_to_q_ps: IntArray
     latency: IntArray  # internal register ranks per cell: 0 except for Mul and Rom
     base_ps: IntArray  # arrival of each cell's output when all its inputs come from registers
+    step_ps: IntArray  # time of one step of a folded loop; 0 for other cells
 
     @property
     def cell_count(self) -> int:
@@ -99,8 +100,22 @@ def build_problem(netlist: Netlist, model: DelayModel) -> Problem:
     logic = np.array([model.logic_ps(cell) for cell in cells], dtype=np.int64)
     clk_to_q = np.array([model.clk_to_q_ps(cell) for cell in cells], dtype=np.int64)
     latency = np.array([internal_ranks(c) for c in cells], dtype=np.int64)
-    base = _base(edges, clk_to_q, latency)
-    return Problem(netlist, model, readings, _runs(readings), edges, logic, clk_to_q, latency, base)
+    steps = [_step_ps(cell, model) if isinstance(cell, Fold) else 0 for cell in cells]
+    step = np.array(steps, dtype=np.int64)
+    base = np.maximum(_base(edges, clk_to_q, latency), step)
+    runs = _runs(readings)
+    return Problem(netlist, model, readings, runs, edges, logic, clk_to_q, latency, base, step)
+
+
+def _step_ps(cell: Fold, model: DelayModel) -> int:
+    """Time from the registers of a folded loop through one step to what they load."""
+    inner = build_problem(cell.step, model)
+    settled: list[int] = inner.clk_to_q_ps.tolist()
+    for source, target, chained, registered in inner.edges.rows():
+        ranked = inner.latency[source] > 0
+        arrival = inner.clk_to_q_ps[source] + registered if ranked else settled[source] + chained
+        settled[target] = max(settled[target], int(arrival))
+    return max(settled, default=0) + model.route_ps(cell, 1) + model.logic_ps(cell)
 
 
 def _base(edges: Edges, clk_to_q: IntArray, latency: IntArray) -> IntArray:
@@ -122,7 +137,8 @@ def with_fanout(problem: Problem, fanout: IntArray) -> Problem:
         edges, chained_ps=edges.chained_ps + change, registered_ps=edges.registered_ps + change,
         route_ps=route, fanout=fanout,
     )
-    return replace(problem, edges=edges, base_ps=_base(edges, problem.clk_to_q_ps, problem.latency))
+    base = np.maximum(_base(edges, problem.clk_to_q_ps, problem.latency), problem.step_ps)
+    return replace(problem, edges=edges, base_ps=base)
 
 
 def staged_fanout(problem: Problem, stage: Sequence[int], slack: int = 0) -> IntArray:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import cast
 
 from kera_hw.schedule.device import Device
-from kera_hw.schedule.netlist import Add, BitExpr, Bits, Cell, Lut, Mul, Mux, Netlist, Rom
+from kera_hw.schedule.netlist import Add, BitExpr, Bits, Cell, Fold, Lut, Mul, Mux, Netlist, Rom
 
 Constants = tuple[int | None, ...]  # per operand the constant 0 or 1, or None for a signal
 
@@ -111,6 +111,8 @@ def cell_luts(cell: Cell, device: Device, read: int = -1) -> float:
         return _mux_luts(cell, device, read)
     if isinstance(cell, Rom):
         return _rom_luts(cell, device, read)
+    if isinstance(cell, Fold):
+        return netlist_luts(cell.step, device) + _loading_luts(cell)
     if isinstance(cell, Mul) and not device.area.dsp_width:
         return sum(s.width for s in cell.a) * sum(s.width for s in cell.b)
     return 0
@@ -227,10 +229,18 @@ TILE_RANKS = 3
 """Register ranks inside a DSP tile: input, pipeline, output. Further ranks of a product are flip-flops."""
 
 
-def product_ffs(netlist: Netlist) -> int:
-    """Flip-flops of products with more ranks than a tile holds."""
+def _loading_luts(cell: Fold) -> int:
+    """Multiplexers between initial and next values: a constant is loaded by a register's reset."""
+    pairs = zip(cell.registers, cell.initial)
+    moving = [bits for register, bits in pairs if register.follow is not None]
+    return sum(s.width for bits in moving for s in bits if s.cell is not None)
+
+
+def inner_ffs(netlist: Netlist) -> int:
+    """Flip-flops inside cells: of folded loops, and of products with more ranks than a tile holds."""
+    loops = sum(cell.width for cell in netlist.cells if isinstance(cell, Fold))
     muls = (cell for cell in netlist.cells if isinstance(cell, Mul))
-    return sum(cell.width * max(0, cell.latency_cycles - TILE_RANKS) for cell in muls)
+    return loops + sum(cell.width * max(0, cell.latency_cycles - TILE_RANKS) for cell in muls)
 
 
 def netlist_dsps(netlist: Netlist, device: Device) -> int:

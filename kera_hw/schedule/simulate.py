@@ -10,7 +10,20 @@ from typing import Any, cast
 
 import numpy as np
 
-from kera_hw.schedule.netlist import Add, BitExpr, Bits, Cell, Input, Lut, Mul, Mux, Netlist, Rom, StateOut
+from kera_hw.schedule.netlist import (
+    Add,
+    BitExpr,
+    Bits,
+    Cell,
+    Fold,
+    Input,
+    Lut,
+    Mul,
+    Mux,
+    Netlist,
+    Rom,
+    StateOut,
+)
 
 # An int, or an array of uint64 or of Python integers: NumPy's operators work alike on all three.
 Value = Any
@@ -134,7 +147,38 @@ def evaluate_cell(cell: Cell, operands: Sequence[Value]) -> Value:
             return cell.contents[operands[0]] & mask if operands[0] < len(cell.contents) else 0
         table = _array([*(value & mask for value in cell.contents), 0], cell.width)
         return table[np.minimum(operands[0], len(cell.contents)).astype(np.intp)]
+    if isinstance(cell, Fold):
+        return _fold(cell, operands)
     raise TypeError(f"{type(cell).__name__} is a leaf")
+
+
+def _fold(cell: Fold, operands: Sequence[Value]) -> Value:
+    """All steps of a folded loop, and its registers joined."""
+    arrays = [v for v in operands if not isinstance(v, int)]
+    count = len(arrays[0]) if arrays else 1
+    widths = dict(cell.step.inputs)
+    names = [register.bus for register in cell.registers]
+    present = {
+        bus: [int(v) for v in np.broadcast_to(np.asarray(value, dtype=object), count)]
+        for bus, value in zip(names, operands)
+    }
+    for _ in range(cell.count):
+        found = simulate_netlist(cell.step, present)
+        following: dict[str, list[int]] = {}
+        for register in cell.registers:
+            old = present[register.bus]
+            new = old if register.follow is None else found[register.follow]
+            if register.enable is not None:
+                enables = [e == register.enabled_by for e in found[register.enable]]
+                new = [n if e else o for n, o, e in zip(new, old, enables)]
+            following[register.bus] = new
+        present = following
+    joined = [0] * count
+    position = 0
+    for bus in names:
+        joined = [total | value << position for total, value in zip(joined, present[bus])]
+        position += widths[bus]
+    return _array(joined, cell.width) if arrays else joined[0]
 
 
 def _like(value: Value, operands: Sequence[Value], width: int) -> Value:

@@ -70,7 +70,7 @@ def _path(problem: Problem, arrivals: Arrivals, last: int) -> list[tuple[int, in
 def fmax_mhz(problem: Problem, arrivals: Arrivals) -> float:
     """The clock that place and route should reach: the longest path, longer where many paths compete."""
     setup = problem.model.setup_ps
-    times = [*arrivals.settled_ps, *arrivals.output_ps]
+    times: list[int] = [*arrivals.settled_ps, *arrivals.output_ps, *problem.step_ps.tolist()]
     timing = problem.model.device.timing
     # Even without logic a register drives the next over one wire.
     least = round(timing.clk_to_q_ps + timing.route_lut_ps)

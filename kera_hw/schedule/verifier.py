@@ -6,6 +6,7 @@ Checked
 * precedence: every bit is available in the stage that reads it, outputs by the end;
 * timing: arrivals recomputed stage by stage from the delay model, each within the clock less setup;
 * state: every register is read and written within one initiation interval, in that order;
+* folded loops: an item's steps end before the next item loads, and a step fits the clock;
 * registers: bit by bit, the ranks that its last reader needs are exactly those of the lifetimes, every run of
   bits once, and their total is the plan's;
 * paths: each stage's critical path is a chain of wires in that stage which ends at the stage's worst arrival.
@@ -16,11 +17,12 @@ about the device; the resource estimate; what the cells compute (``simulate`` do
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from kera_hw.schedule.delay_model import DelayModel, loads
-from kera_hw.schedule.netlist import Bits, Input, Netlist, internal_ranks
+from kera_hw.schedule.netlist import Bits, Fold, Input, Netlist, internal_ranks
 from kera_hw.schedule.plan import Plan
 
 
@@ -31,6 +33,7 @@ def verify_plan(netlist: Netlist, plan: Plan, model: DelayModel) -> list[str]:
         return problems
     for check in (_placement, _precedence, _states, _registers):
         problems += check(netlist, plan)
+    problems += _loops(netlist, plan, model)
     arrivals = _arrivals(netlist, plan, model)
     return problems + list(_timing(netlist, plan, model, arrivals)) + list(_paths(netlist, plan, arrivals))
 
@@ -92,6 +95,20 @@ def _states(netlist: Netlist, plan: Plan) -> Iterator[str]:
             )
         if write >= plan.latency_cycles:
             yield f"state {state.name} is written in stage {write} of {plan.latency_cycles}"
+
+
+def _loops(netlist: Netlist, plan: Plan, model: DelayModel) -> Iterator[str]:
+    for index, cell in enumerate(netlist.cells):
+        if not isinstance(cell, Fold):
+            continue
+        if plan.initiation_interval < cell.count + 1:
+            yield f"loop {index} takes {cell.count + 1} cycles at interval {plan.initiation_interval}"
+        count = len(cell.step.cells)
+        alone = replace(plan, latency_cycles=1, stage=(0,) * count, state_write=())
+        longest = max(_arrivals(cell.step, alone, model), default=0)
+        longest += model.route_ps(cell, 1) + model.logic_ps(cell)
+        if longest + model.setup_ps > plan.clock_ps:
+            yield f"a step of loop {index} takes {longest} ps of {plan.clock_ps}"
 
 
 def _registers(netlist: Netlist, plan: Plan) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from kera_hw.schedule.netlist import Add, Cell, Input, Lut, Mul, Mux, Netlist, Rom, StateOut
+from kera_hw.schedule.netlist import Add, Cell, Fold, Input, Lut, Mul, Mux, Netlist, Rom, StateOut
 from kera_hw.schedule.plan import Plan
 from kera_hw.support import SourceFile
 
@@ -49,7 +49,9 @@ def listings(netlist: Netlist, plan: Plan, files: dict[str, SourceFile]) -> list
 
 
 def _what(cell: Cell) -> str:
-    names: dict[type[Cell], str] = {Lut: "logic", Add: "sum", Mul: "product", Mux: "selection", Rom: "table"}
+    names: dict[type[Cell], str] = {
+        Lut: "logic", Add: "sum", Mul: "product", Mux: "selection", Rom: "table", Fold: "loop",
+    }
     return names[type(cell)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kera_hw.schedule.netlist import Add, Cell, Input, Lut, Mul, Mux, Rom, StateOut
+from kera_hw.schedule.netlist import Add, Cell, Fold, Input, Lut, Mul, Mux, Rom, StateOut
 
 KINDS: dict[type[Cell], str] = {
     Lut: "logic",
@@ -10,6 +10,7 @@ KINDS: dict[type[Cell], str] = {
     Mul: "mul",
     Mux: "mux",
     Rom: "table",
+    Fold: "state",
     StateOut: "state",
     Input: "input",
 }

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 
-from kera_hw.schedule.netlist import Add, Cell, Input, Lut, Mul, Mux, Netlist, Rom, StateOut
+from kera_hw.schedule.netlist import Add, Cell, Fold, Input, Lut, Mul, Mux, Netlist, Rom, StateOut
 
 # IEEE 1364-2005, Annex B, and the words of SystemVerilog that tools reserve when reading it.
 _WORDS = """
@@ -32,7 +32,7 @@ KEYWORDS = frozenset(_WORDS.split())
 
 _STEMS: tuple[tuple[type[Cell], str], ...] = (
     (Input, "in"), (Lut, "logic"), (Add, "sum"), (Mul, "product"), (Mux, "mux"), (Rom, "table"),
-    (StateOut, "state"),
+    (Fold, "loop"), (StateOut, "state"),
 )
 
 

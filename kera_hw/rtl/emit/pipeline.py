@@ -3,7 +3,7 @@
 Every register bit here is one of the plan's: for each run of bits, one register in each stage it is kept for.
 Constants are written where they are read. The control signals come from outside (see ``handshake``):
 ``advance`` moves the whole pipeline on, ``valid_stage<t>`` says that stage t holds an item, where that
-decides about a state register.
+decides about a state register or starts a folded loop.
 """
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.cells import Site, write_cell
+from kera_hw.rtl.emit.fold import write_fold
 from kera_hw.rtl.emit.naming import escaped, unique_stems
 from kera_hw.rtl.emit.text import constant, declared_range, joined, part, vector
-from kera_hw.schedule.netlist import Bits, Cell, Input, Netlist, Segment, StateOut
+from kera_hw.schedule.netlist import Bits, Cell, Fold, Input, Netlist, Segment, StateOut
 from kera_hw.schedule.plan import Plan
 
 CellWriter = Callable[[Cell, Site], list[str]]
@@ -53,7 +54,8 @@ class Datapath:
 
 def control_of(netlist: Netlist, plan: Plan, interface: str) -> Control:
     """Which control inputs the datapath of this plan has."""
-    stages = tuple(sorted(set(plan.state_write)))
+    loads = {stage for cell, stage in zip(netlist.cells, plan.stage) if isinstance(cell, Fold)}
+    stages = tuple(sorted({*plan.state_write, *loads}))
     return Control(interface != "none", interface != "none" and bool(netlist.states), stages)
 
 
@@ -184,7 +186,10 @@ class _Writer:
             return []
         enable = "advance" if self._control.advance else ""
         site = Site(wire, lambda segment: self._read(segment, stage), self._fresh, enable)
-        lines = self._cell_writer(cell, site)
+        if isinstance(cell, Fold):
+            lines = write_fold(cell, site, _valid(stage), self._cell_writer)
+        else:
+            lines = self._cell_writer(cell, site)
         if len(lines) == 1 and lines[0].startswith(f"assign {wire} = "):
             return [declare + lines[0].removeprefix(f"assign {wire}")]
         return [declare + ";", *lines]

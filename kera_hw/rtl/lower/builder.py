@@ -41,10 +41,14 @@ def index_type(limit: int) -> IntType:
 
 
 class Builder:
-    """Makes scalar nodes in ``store``. Every reference it returns has a known range."""
+    """Makes scalar nodes in ``store``. Every reference it returns has a known range.
 
-    def __init__(self, store: Store) -> None:
+    ``interval`` is how many cycles at least lie between two items: lowerings may keep loops for it.
+    """
+
+    def __init__(self, store: Store, interval: int = 1) -> None:
         self.store = store
+        self.interval = interval
         self._values: dict[Node, int | None] = {}
         self._ranges: dict[Ref, Range] = {}
         self._memo: dict[object, Ref] = {}

@@ -9,6 +9,7 @@ from kera_hw.schedule.netlist import (
     BitExpr,
     Bits,
     Cell,
+    Fold,
     Input,
     Lut,
     Mul,
@@ -75,4 +76,21 @@ def _cell(cell: Cell, values: Sequence[int], item: Mapping[str, int], state: Seq
     if isinstance(cell, Rom):
         address = _read(cell.address, values)
         return cell.contents[address] & mask if address < len(cell.contents) else 0
+    if isinstance(cell, Fold):
+        return _fold(cell, [_read(bits, values) for bits in cell.initial])
     raise TypeError(f"no meaning for a {type(cell).__name__} cell")
+
+
+def _fold(cell: Fold, initial: Sequence[int]) -> int:
+    present = {register.bus: value for register, value in zip(cell.registers, initial)}
+    for _ in range(cell.count):
+        (found,) = evaluate(cell.step, [present])
+        for register in cell.registers:
+            enabled = register.enable is None or found[register.enable] == register.enabled_by
+            if register.follow is not None and enabled:
+                present[register.bus] = found[register.follow]
+    total, position, widths = 0, 0, dict(cell.step.inputs)
+    for register in cell.registers:
+        total |= present[register.bus] << position
+        position += widths[register.bus]
+    return total

@@ -28,7 +28,11 @@ def map_design(
     assert part is not None, f"unknown device {device}"
     able = capabilities(part, clock_ps, options or MapOptions())
     net = Net(fusing=able.fuses_logic)
-    mapper = Mapper(Source(flat), net, able, flat.origins)
+
+    def map_step(step: FlatDesign) -> Netlist:
+        return map_design(step, device, clock_ps, options)[0]
+
+    mapper = Mapper(Source(flat), net, able, flat.origins, map_step)
     _seed(mapper, net, flat)
     mapper.run()
     vectors = [_full(mapper, ref) for ref in flat.region.results]

@@ -1,8 +1,9 @@
 """A gate seen through an adder's operand that holds more than the gate's own bits.
 
 The operand of ``a + (flag ? ~b : b)`` is often wider than b: above the gate's bits stand constants, or the
-flag itself, its complement, or bits of something else. All of them are what the same gate gives for some constant, or those bits, in b's place, so
-the whole operand is one gate over b padded with constants, and fits the adder's cells.
+flag itself, its complement, or bits of something else. All of them are what the same gate gives for some
+constant, or those bits, in b's place, so the whole operand is one gate over b padded with constants, and fits
+the adder's cells.
 """
 from __future__ import annotations
 

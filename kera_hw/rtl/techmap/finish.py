@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import cast
 
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.cover import Cover
@@ -134,6 +135,8 @@ class Finisher:
                 )
             case "mux":
                 return out.Mux(width=width, origin=origin, name=name, select=ins[0], choices=ins[1:])
+            case "fold":
+                return _fold(item, ins, name)
             case _:
                 assert item.kind in ("rom", "bram")
                 data = tuple(word for word in item.data if isinstance(word, int))
@@ -177,3 +180,12 @@ class Finisher:
             parts.append(cell_bits(number, count))
             carry = () if last else cell_bits(number, 1, count)
         return concat(parts)
+
+
+def _fold(item: Item, initial: tuple[Bits, ...], name: str | None) -> out.Fold:
+    registers, step, count = item.data
+    assert isinstance(step, out.Netlist) and isinstance(count, int)
+    return out.Fold(
+        width=item.width, origin=item.origin, name=name, initial=initial,
+        registers=cast("tuple[out.FoldRegister, ...]", registers), step=step, count=count,
+    )

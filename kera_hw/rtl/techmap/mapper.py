@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from kera_hw.graph.node import Node, Origin, Ref
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.ranges import type_range
-from kera_hw.rtl.techmap import constmul, gating, linear, product, scalar, words
+from kera_hw.rtl.techmap import constmul, folded, gating, linear, product, scalar, words
 from kera_hw.rtl.techmap.demand import demanded
 from kera_hw.rtl.techmap.forms import Atom, Form, combine, scale
 from kera_hw.rtl.techmap.forms import summands as _summands
@@ -22,6 +22,7 @@ from kera_hw.rtl.techmap.options import Capabilities
 from kera_hw.rtl.techmap.source import Source
 from kera_hw.rtl.techmap.tables import Tables
 from kera_hw.rtl.techmap.words import Word
+from kera_hw.schedule.netlist import cell_bits
 from kera_hw.types import BoolType, IntType
 
 _SUMS = frozenset({"integer.add", "integer.sub", "integer.neg"})
@@ -36,7 +37,11 @@ _PLAIN_CONDITIONS = frozenset({"bits.test", "bits.not", "core.param"})
 class Mapper:
     """Maps every used value of a flat region to a word."""
 
-    def __init__(self, source: Source, net: Net, able: Capabilities, origins: Mapping[Node, Origin]) -> None:
+    def __init__(
+        self, source: Source, net: Net, able: Capabilities, origins: Mapping[Node, Origin],
+        map_step: folded.MapStep,
+    ) -> None:
+        self._map_step = map_step
         self.source = source
         self.net = net
         self.able = able
@@ -370,6 +375,9 @@ class Mapper:
             for i, word in enumerate(scalar.add_carry(self.net, node, args)):
                 self._settle(Ref(node, i), word)
             return
+        if opcode == "control.loop":
+            self._fold(node, args)
+            return
         if opcode == "integer.saturating_mul":
             word = scalar.saturate(self.net, self._exact_product(node), node.types[0])
         elif opcode == "control.select" and (tree := self._select_tree(node)) is not None:
@@ -377,6 +385,18 @@ class Mapper:
         else:
             word = scalar.RULES[opcode](self.net, node, args, self.wanted[ref])
         self._settle(ref, word)
+
+    def _fold(self, node: Node, args: list[Word]) -> None:
+        """A loop that is kept: its registers are one cell, which shows every carried value."""
+        registers, step = folded.step_of(node, self._map_step)
+        widths = [width_of(ref.type) for ref in node.inputs]
+        initial = tuple(word.extend(width) for word, width in zip(args, widths))
+        cell = self.net.make("fold", sum(widths), initial, (registers, step, node.attr("count")))
+        low = 0
+        for k, width in enumerate(widths):
+            ref = Ref(node, k)
+            self.words[ref] = words.trimmed(cell_bits(cell, width, low), scalar.is_signed(ref.type))
+            low += width
 
     def _exact_product(self, node: Node) -> Word:
         width = sum(width_of(ref.type) for ref in node.inputs)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
-from kera_hw.rtl.lower.floats import recurrence, words
+from kera_hw.rtl.lower.floats import iterative, recurrence, words
 from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, uint
 from kera_hw.rtl.lower.floats.ranks import funnel_right, shift_left
 from kera_hw.rtl.lower.floats.rounding import decide, increment, pack
@@ -37,6 +37,8 @@ def scaled(wires: Wires, form: Format, fields: Fields) -> Scaled:
 
 def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     """``a / b`` rounded once to nearest even."""
+    if builder.interval >= iterative.interval_of_div(kind):
+        return iterative.lower_div(builder, kind, a, b)
     wires, form = Wires(builder), Format(kind)
     x, y = Fields(wires, form, a), Fields(wires, form, b)
     top, bottom = scaled(wires, form, x), scaled(wires, form, y)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
-from kera_hw.rtl.lower.floats import recurrence, words
+from kera_hw.rtl.lower.floats import iterative, recurrence, words
 from kera_hw.rtl.lower.floats.divide import scaled
 from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires
 from kera_hw.rtl.lower.floats.rounding import increment, pack
@@ -18,6 +18,8 @@ from kera_hw.types import FloatType, IntType
 
 def lower_sqrt(builder: Builder, kind: FloatType, a: Ref) -> Ref:
     """The square root rounded to nearest even; NaN below zero, and -0 for -0."""
+    if builder.interval >= iterative.interval_of_sqrt(kind):
+        return iterative.lower_sqrt(builder, kind, a)
     wires, form = Wires(builder), Format(kind)
     x = Fields(wires, form, a)
     number = scaled(wires, form, x)

@@ -4,11 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kera_hw.graph.node import Ref
+from kera_hw.numerics.elementary import FUNCTIONS
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats.elementary.exponential import lower_exp, lower_exp2
 from kera_hw.rtl.lower.floats.elementary.logarithm import lower_log, lower_log2
+from kera_hw.rtl.lower.floats.elementary.narrow import lower_narrow
 from kera_hw.rtl.lower.floats.units import Unit
-from kera_hw.types import F32, FloatType
+from kera_hw.types import BF16, F16, F32, FloatType
 
 Lowering = Callable[[Builder, FloatType, Ref], Ref]
 
@@ -21,14 +23,18 @@ FUNCTIONS_F32: dict[str, Lowering] = {
 
 
 def lower(name: str) -> Lowering:
-    """The lowering of a function on every format it has one for."""
+    """The lowering of a function on every format that ``UNITS`` lists for it."""
 
     def lowering(builder: Builder, kind: FloatType, word: Ref) -> Ref:
-        return FUNCTIONS_F32[name](builder, kind, word)
+        if kind == F32:
+            return FUNCTIONS_F32[name](builder, kind, word)
+        return lower_narrow(name, builder, kind, word)
 
     return lowering
 
 
-UNITS = {
-    f"floating.{name}": Unit(lower(name), formats=frozenset({F32})) for name in FUNCTIONS_F32
-}
+def _formats(name: str) -> frozenset[FloatType]:
+    return frozenset({F16, BF16, F32} if name in FUNCTIONS_F32 else {F16, BF16})
+
+
+UNITS: dict[str, Unit] = {f"floating.{name}": Unit(lower(name), _formats(name)) for name in FUNCTIONS}
