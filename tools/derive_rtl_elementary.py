@@ -108,11 +108,11 @@ def logarithm() -> None:
                 if i == 0:
                     rows.append([0, *_through_zero(sign, scale, width, degree, unit)])
                     continue
-                row = fit(lambda u, s=sign: s * scale * mp.log1p(s * u), i * width, width, degree, unit)
+                row = fit(lambda u, s=sign, k=scale: s * k * mp.log1p(s * u), i * width, width, degree, unit)
                 rows.append([row[0] + FLOORS, *row[1:]])
         columns[name] = [list(column) for column in zip(*rows)]
     ln2 = mp.log(2)
-    write("logarithm_data", "Tables of log and log2 on f32: a column per power, segments above 0, then below.", [
+    write("logarithm_data", "Tables of log and log2 on f32: a column a power; segments above 0, then below", [
         ("POINT", point),
         ("LN2_HIGH", [nearest(16 * i * ln2 * mpf(2) ** 54) for i in range(10)]),
         ("LN2_LOW", [nearest(i * ln2 * mpf(2) ** 54) for i in range(16)]),
