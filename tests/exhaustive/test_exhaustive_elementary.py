@@ -49,7 +49,7 @@ def test_no_f32_input_is_misrounded(name: str) -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_committed_record_covers_every_input_without_a_difference(name: str) -> None:
-    """It is a record of the program as it is now: whoever changes one step or constant runs the check again."""
+    """Of the program as it is now: whoever changes a step or a constant has to run the check again."""
     record = json.loads((run.RESULTS / f"{name}.json").read_text())
     assert record["program_sha256"] == run.program_digest(name)
     assert record["inputs"] == 1 << 32
