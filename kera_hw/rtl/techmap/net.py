@@ -19,7 +19,8 @@ class Item:
 
     Kinds and their data: input (bus, low); state (index); lut (table) over ``ins``; add (table) over
     ins[1:-1], with ins = (a, operands..., carry) and carry () for none; mul (a_signed, b_signed, latency);
-    mux with ins = (select, choices...); rom (contents); bram (register ranks, contents...); fold (registers, step, count).
+    mux with ins = (select, choices...); rom (contents); bram (register ranks, contents...);
+    fold (registers, step, count).
     """
 
     __slots__ = ("data", "ins", "kind", "level", "origin", "width")
@@ -35,7 +36,9 @@ class Item:
         self.level = level
 
 
-_DELAY = {"lut": 12, "add": 28, "mul": 70, "mux": 16, "rom": 18, "bram": 30, "fold": 5, "input": 0, "state": 0}
+_DELAY = {
+    "lut": 12, "add": 28, "mul": 70, "mux": 16, "rom": 18, "bram": 30, "fold": 5, "input": 0, "state": 0,
+}
 """Rough delay of a kind in units of 0.1 ns: only the order in which sums are joined depends on it."""
 
 
