@@ -1,4 +1,4 @@
-"""What the programs beside this file compute, in plain Python on unbounded integers.
+"""What the programs beside this file compute, in plain Python on unbounded integers and SoftFloat.
 
 ``CASES`` lists (program, function, how to draw inputs, oracle). An oracle takes the items as arrays of
 plain values, a stream's in order from reset, and returns the results in the shape the interface has.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import softfloatpy
 
 Inputs = dict[str, Any]
 Oracle = Callable[[Inputs], Any]
@@ -226,6 +227,101 @@ def _complexes(rng: np.random.Generator, items: int) -> Inputs:
     return {"p": {"re": part(2), "im": part(2)}, "q": {"re": part(), "im": part()}}
 
 
+# ---------------------------------------------------------------- floating.kera, by Berkeley SoftFloat
+
+
+def _soft(kind: str) -> Any:
+    return getattr(softfloatpy, f"Float{kind[1:]}")
+
+
+def _call(verb: str, *words: int, kind: str = "f32") -> int:
+    """One operation on bit patterns; every NaN is the canonical one."""
+    size = int(kind[1:]) // 8
+    softfloatpy.set_rounding_mode(softfloatpy.RoundingMode.NEAR_EVEN)
+    args = [_soft(kind).from_bytes(word.to_bytes(size, "big")) for word in words]
+    result = getattr(softfloatpy, f"{kind}_{verb}")(*args)
+    bits = int.from_bytes(result.to_bytes(), "big")
+    exponent = {"f16": 0x7C00, "f32": 0x7F80_0000}[kind]
+    return exponent | exponent >> 1 & ~exponent if bits & ~(1 << 8 * size - 1) > exponent else bits
+
+
+def _words(values: np.ndarray) -> Any:
+    return values.view(f"u{values.dtype.itemsize}").tolist()
+
+
+def _floats(words: Any, dtype: str) -> np.ndarray:
+    array = np.array(words, f"u{np.dtype(dtype).itemsize}")
+    return array.view(dtype)
+
+
+def sum8(x: Inputs) -> Any:
+    sums = []
+    for row in _words(x["x"]):
+        for half in (4, 2, 1):
+            row = [_call("add", row[lane], row[lane + half]) for lane in range(half)]
+        sums.append(row[0])
+    return _floats(sums, "float32")
+
+
+def saxpy_element(x: Inputs) -> Any:
+    rows = zip(_words(x["a"]), _words(x["x"]), _words(x["y"]))
+    return _floats([_call("mul_add", *row) for row in rows], "float32")
+
+
+def layer(x: Inputs) -> Any:
+    results = []
+    for weights, biases, inputs in zip(_words(x["w"]), _words(x["b"]), _words(x["x"])):
+        row = []
+        for line, bias in zip(weights, biases):
+            total = _call("mul", line[0], inputs[0])
+            for weight, value in zip(line[1:], inputs[1:]):
+                total = _call("mul_add", weight, value, total)
+            total = _call("add", total, bias)
+            row.append(0 if total >> 31 else total)  # the canonical NaN has no sign
+        results.append(row)
+    return _floats(results, "float32")
+
+
+def half_gain(x: Inputs) -> Any:
+    results = []
+    quarter, two = 0x3400, 0x4000
+    for value, gain in zip(_words(x["x"]), _words(x["gain"])):
+        q = _call("div", _call("mul", value, quarter, kind="f16"), gain, kind="f16")
+        if q != 0x7E00 and q & 0x7FFF > two:
+            q = q & 0x8000 | two
+        results.append(q)
+    return _floats(results, "float16")
+
+
+def envelope(x: Inputs) -> Any:
+    results, level = [], 0
+    for word in _words(x["x"]):
+        rise = 0x7FC0_0000 if word & 0x7FFF_FFFF > 0x7F80_0000 else word & 0x7FFF_FFFF
+        above = rise != 0x7FC0_0000 and level != 0x7FC0_0000 and rise > level  # both without sign
+        level = rise if above else _call("mul", level, 0x3F60_0000)
+        results.append(level)
+    return _floats(results, "float32")
+
+
+def _floating(**shapes: Any) -> Callable[[np.random.Generator, int], Inputs]:
+    """Numbers around 1, an eighth of them edges of the format."""
+
+    def draw(rng: np.random.Generator, items: int) -> Inputs:
+        inputs: Inputs = {}
+        for name, (shape, dtype) in shapes.items():
+            kind = np.dtype(dtype)
+            info, whole = np.finfo(kind), (items, *shape)
+            least, large = info.smallest_subnormal, info.max
+            edges = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, large, -large, info.tiny, least, 1.0], kind)
+            values = (rng.standard_normal(whole) * 4.0 ** rng.integers(-4, 5, whole)).astype(kind)
+            chosen = edges[rng.integers(0, len(edges), whole)]
+            inputs[name] = np.where(rng.random(whole) < 0.125, chosen, values)
+        return inputs
+
+    return draw
+
+
+_F32, _F16 = ((), "float32"), ((), "float16")
 _I16, _U64 = (-(2**15), 2**15 - 1), (0, 2**64 - 1)
 CASES: Sequence[Case] = (
     Case("arithmetic", "divide", _plain(a=(-2048, 2047, (), "int16"), b=(-2048, 2047, (), "int16")), divide),
@@ -248,5 +344,13 @@ CASES: Sequence[Case] = (
     Case("ciphers", "fletcher", _plain(data=(0, 255, (16,), "uint8")), fletcher),
     Case("matrices", "classify", _plain(x=(-128, 127, (6,), "int8")), classify),
     Case("matrices", "rotate", _complexes, rotate),
+    Case("floating", "sum8", _floating(x=((8,), "float32")), sum8),
+    Case("floating", "saxpy_element", _floating(a=_F32, x=_F32, y=_F32), saxpy_element),
+    Case(
+        "floating", "layer",
+        _floating(w=((3, 4), "float32"), b=((3,), "float32"), x=((4,), "float32")), layer,
+    ),
+    Case("floating", "half_gain", _floating(x=_F16, gain=_F16), half_gain),
+    Case("floating", "envelope", _floating(x=_F32), envelope),
     Case("matrices", "totals", _plain(m=(0, 511, (3, 4), "uint16")), totals),
 )
