@@ -102,7 +102,7 @@ def _on_bits(kind: FloatType) -> dict[str, tuple[int, Callable[..., Any]]]:
     }
 
 
-def checks(count: int, kinds: Sequence[FloatType] = FORMATS, exhaustive: bool = True) -> Iterator[Row]:
+def checks(count: int = LONG, kinds: Sequence[FloatType] = FORMATS, exhaustive: bool = True) -> Iterator[Row]:
     """A row for every operation and format. ``exhaustive`` tries all inputs of a 16-bit unary operation."""
     for kind in kinds:
         rng = np.random.default_rng(kind.width_bits * 1000 + kind.exponent_bits)
@@ -176,4 +176,4 @@ def _by_bits(kind: FloatType, count: int, exhaustive: bool, rng: np.random.Gener
 
 
 if __name__ == "__main__":
-    sys.exit(report.write("arithmetic", checks(LONG), "python -m tests.conformance.arithmetic") != 0)
+    sys.exit(report.write("arithmetic", checks(), "python -m tests.conformance.arithmetic") != 0)

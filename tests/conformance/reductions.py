@@ -286,7 +286,7 @@ def _attention(scalars: Scalars, by: Products, q: Bits, k: Bits, v: Bits) -> Bit
     return _matmul(by, weights, v)
 
 
-def checks(kind: FloatType, lengths: Sequence[int], count: int) -> Iterator[Row]:
+def checks_of(kind: FloatType, lengths: Sequence[int], count: int) -> Iterator[Row]:
     """``count`` rows of each length, as many matrices, windows and composites."""
     yield from folds(kind, lengths, count)
     yield from dots(kind, lengths, count)
@@ -301,9 +301,9 @@ def checks(kind: FloatType, lengths: Sequence[int], count: int) -> Iterator[Row]
 LENGTHS = (0, 1, 2, 3, 31, 33, 63, 64, 65, 96, 127, 129, 200, 640, 4095, 4097, 8300, 12289)
 
 
-def long_checks() -> Iterator[Row]:
+def checks() -> Iterator[Row]:
     for kind in FORMATS:
-        yield from checks(kind, LENGTHS, 48)
+        yield from checks_of(kind, LENGTHS, 48)
 
 if __name__ == "__main__":
-    sys.exit(report.write("reductions", long_checks(), "python -m tests.conformance.reductions") != 0)
+    sys.exit(report.write("reductions", checks(), "python -m tests.conformance.reductions") != 0)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kera_hw.ops.registry import FAMILIES
 from kera_hw.types import BF16, F16, F32, F64, FloatType, IntType
-from tests.conformance import arithmetic, conversions, reductions
+from tests.conformance import arithmetic, conversions, elementary, reductions
 from tests.conformance.report import Row
 from tests.conformance.vectors import draw, draw_near, special_bits
 
@@ -48,7 +49,7 @@ def test_fixed_point_converts_both_ways() -> None:
 
 @pytest.mark.parametrize("kind", arithmetic.FORMATS, ids=str)
 def test_reductions_contractions_and_composites_equal_their_steps(kind: FloatType) -> None:
-    rows = assert_none_differ(reductions.checks(kind, (0, 1, 2, 5, 65, 130), 8))
+    rows = assert_none_differ(reductions.checks_of(kind, (0, 1, 2, 5, 65, 130), 8))
     wanted = {spec.name for spec in (*FAMILIES["reduce"], *FAMILIES["neural"])} - {"reduce.any", "reduce.all"}
     missing = wanted - {row.op for row in rows}
     assert missing <= ({"neural.softmax", "neural.attention"} if kind == F64 else set()), missing
@@ -57,6 +58,18 @@ def test_reductions_contractions_and_composites_equal_their_steps(kind: FloatTyp
 def test_long_sums_cross_blocks() -> None:
     assert_none_differ(reductions.folds(F32, (4095, 4096, 4097, 8300), 1))
     assert_none_differ(reductions.dots(F16, (4097,), 1))
+
+
+def test_elementary_functions_equal_theirs() -> None:
+    assert_none_differ(elementary.correctly_rounded(F32, 1500))
+    assert_none_differ(elementary.within_an_ulp(1000))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("module", [arithmetic, conversions, elementary, reductions], ids=str)
+def test_at_length(module: Any) -> None:
+    """What ``python -m`` runs, without writing its result."""
+    assert_none_differ(module.checks())
 
 
 @pytest.mark.parametrize("kind", [F16, BF16, F32, F64], ids=str)

@@ -1,4 +1,4 @@
-"""The registry as a whole: well-formed rows, traits proved exhaustively on small integers, typing errors."""
+"""The registry as a whole: well-formed rows, traits proved on small integers and float edges, typing errors."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,7 +11,21 @@ import pytest
 from kera_hw.ops.document import reference_page
 from kera_hw.ops.registry import FAMILIES, OPS
 from kera_hw.ops.spec import Array, Trait, TypeRuleError
-from kera_hw.types import BOOL, F32, U32, FixType, IntType, TensorType, Type, numpy_dtype
+from kera_hw.types import (
+    BF16,
+    BOOL,
+    F16,
+    F32,
+    F64,
+    U32,
+    FixType,
+    FloatType,
+    IntType,
+    TensorType,
+    Type,
+    numpy_dtype,
+)
+from tests.conformance.vectors import bits_dtype, special_bits, values_of
 from tests.unit.ops_oracle import run_op
 
 I3, U3, X3 = IntType(3, True), IntType(3, False), FixType(3, 1, True)
@@ -23,15 +37,17 @@ ELEMENTWISE = [op for op, spec in OPS.items() if Trait.ELEMENTWISE in spec.trait
 def _values(kind: Type) -> Array:
     if kind == BOOL:
         return np.array([False, True])
+    if isinstance(kind, FloatType):
+        return values_of(np.array(special_bits(kind), bits_dtype(kind)), kind)
     raw = kind.raw if isinstance(kind, FixType) else kind
     assert isinstance(raw, IntType)
     return np.arange(raw.min, raw.max + 1).astype(numpy_dtype(kind))
 
 
 def _kinds(op: str, count: int) -> list[Type]:
-    """The small types on which an operation of ``count`` equal operands is defined."""
+    """The small types, and float formats, on which an operation of ``count`` equal operands is defined."""
     fitting: list[Type] = []
-    for kind in (WIDE_ENOUGH.get(op, I3), U3, X3, FixType(3, 3, False), BOOL):
+    for kind in (WIDE_ENOUGH.get(op, I3), U3, X3, FixType(3, 3, False), BOOL, F16, BF16, F32, F64):
         try:
             OPS[op].infer((kind,) * count, {})
             fitting.append(kind)
@@ -46,6 +62,11 @@ def _grid(kind: Type, count: int) -> list[Array]:
     return [axis.ravel() for axis in np.meshgrid(*[values] * count, indexing="ij")]
 
 
+def _same(a: Array, b: Array) -> bool:
+    """Equal bit for bit."""
+    return a.dtype == b.dtype and np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
+
+
 def _holds(op: str, trait: Trait, kind: Type) -> bool:
     """Whether the law holds for every combination of values."""
 
@@ -55,24 +76,24 @@ def _holds(op: str, trait: Trait, kind: Type) -> bool:
 
     if trait is Trait.COMMUTATIVE:
         a, b = _grid(kind, 2)
-        return np.array_equal(apply(a, b), apply(b, a))
+        return _same(apply(a, b), apply(b, a))
     if trait is Trait.ASSOCIATIVE:
         if OPS[op].infer((kind, kind), {}) != (kind,):
             return False
         a, b, c = _grid(kind, 3)
-        return np.array_equal(apply(apply(a, b), c), apply(a, apply(b, c)))
+        return _same(apply(apply(a, b), c), apply(a, apply(b, c)))
     if trait is Trait.IDEMPOTENT:
         a = _values(kind)
-        return np.array_equal(apply(a, a), a)
+        return _same(apply(a, a), a)
     a = _values(kind)
-    return OPS[op].infer((kind,), {}) == (kind,) and np.array_equal(apply(apply(a)), a)
+    return OPS[op].infer((kind,), {}) == (kind,) and _same(apply(apply(a)), a)
 
 
 def _arity(trait: Trait) -> int:
     return 1 if trait is Trait.INVOLUTION else 2
 
 
-@pytest.mark.parametrize("op", [op for op in ELEMENTWISE if not op.startswith("floating.")])
+@pytest.mark.parametrize("op", ELEMENTWISE)
 def test_claimed_traits_hold_for_every_small_value(op: str) -> None:
     for trait in PROVED:
         if trait in OPS[op].traits:
@@ -84,12 +105,8 @@ def test_claimed_traits_hold_for_every_small_value(op: str) -> None:
 
 def test_every_claim_is_tried() -> None:
     """A law claimed by an operation outside the loop above would be claimed unproved."""
-    tried = {op for op in ELEMENTWISE if not op.startswith("floating.")}
-    unproved = {
-        op for op, spec in OPS.items() if spec.traits & set(PROVED) and op not in tried
-    }
-    # floats wait for their evaluation; tensor.reverse is proved below
-    assert {op for op in unproved if not op.startswith("floating.")} == {"tensor.reverse"}
+    unproved = {op for op, spec in OPS.items() if spec.traits & set(PROVED)} - set(ELEMENTWISE)
+    assert unproved == {"tensor.reverse"}  # proved below
 
 
 def test_reverse_undoes_itself() -> None:
@@ -105,7 +122,7 @@ def test_unclaimed_laws_are_listed(record_property: Callable[[str, object], None
     """Information: laws that hold on 3 bits without being claimed. The list itself may not be wrong."""
     found: list[str] = []
     for op, trait in product(ELEMENTWISE, PROVED):
-        if op.startswith("floating.") or trait in OPS[op].traits:
+        if trait in OPS[op].traits:
             continue
         kinds = _kinds(op, _arity(trait))
         if kinds and all(_holds(op, trait, kind) for kind in kinds):

@@ -5,8 +5,8 @@ from kera_hw.support.codes.info import Table
 
 TABLE: Table = (
     ("K0701", "operation without reference evaluation",
-     "The interpreter computes no operation it could get wrong: this one has no exact evaluation on its type "
-     "yet. Use integers or fixed point there."),
+     "A target computes no operation it could get wrong: this one has no exact evaluation on its type there "
+     "yet. Use another type, or run the function on another target."),
     ("K0702", "nested too deeply",
      "Functions, loops and branches nest deeper in each other than the interpreter follows. Split "
      "the program "
