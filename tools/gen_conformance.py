@@ -1,7 +1,7 @@
 """Writes docs/reference/conformance.md from the result files of the long checks.
 
 Reads ``tests/conformance/results/*.json`` and ``tests/exhaustive/results/*.json``; the form of a result is
-said in ``tests/conformance/__init__.py``, and a list of rows or a single row do as well. With ``--check``
+said in ``tests/conformance/__init__.py``; the forms of tests/exhaustive are read too. With ``--check``
 nothing is written; the exit status is 1 if the page is stale.
 """
 
@@ -59,6 +59,9 @@ def _rows(data: Any) -> Iterator[Result]:
     if isinstance(data, Mapping) and "rows" in data:
         for row in data["rows"]:
             yield _result({"command": data.get("command", ""), **row})
+    elif isinstance(data, Mapping) and "functions" in data:
+        for name, row in data["functions"].items():
+            yield _within_an_ulp(name, data, row)
     elif isinstance(data, list):
         for row in data:
             yield _result(row)
@@ -77,6 +80,15 @@ def _result(row: Mapping[str, Any]) -> Result:
         row.get("oracle") or ("MPFR, close calls of libm" if "decided_by_libm" in row else "MPFR"),
         vectors, row["differences"], bool(row.get("exhaustive", width and vectors == 1 << width)),
         row.get("note", ""), row.get("command", ""),
+    )
+
+
+def _within_an_ulp(name: str, data: Mapping[str, Any], row: Mapping[str, Any]) -> Result:
+    """A function with an error bound instead of one right answer."""
+    worst = row["greatest_error_ulp"]
+    return Result(
+        f"floating.{name}", data["type"], "interp", "MPFR", row["inputs"], int(worst >= 1), False,
+        f"below 1 ulp; at most {worst:.3f} found", data["command"],
     )
 
 

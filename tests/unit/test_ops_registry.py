@@ -1,4 +1,4 @@
-"""The registry as a whole: well-formed rows, traits proved on small integers and float edges, typing errors."""
+"""The registry as a whole: well-formed rows, traits proved on small integers and float edges, type errors."""
 from __future__ import annotations
 
 from collections.abc import Callable
