@@ -53,7 +53,8 @@ def run(
 ) -> None:
     """Run a function or stream on one target.
 
-    Integers and bools are plain JSON, fixed point is its raw integer, structs are objects, tuples lists.
+    Integers and bools are plain JSON, fixed point is its raw integer, floats are numbers or "nan", "inf",
+    "-inf", structs are objects, tuples lists.
     Examples: kera run gcd.kera --fn gcd -i a=12 -i b=18;
     kera run fir.kera --fn fir -i x=x.npy -o out.npz --batch
     """  # fmt: skip

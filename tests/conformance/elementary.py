@@ -1,7 +1,7 @@
 """Elementary functions of the interpreter against MPFR: every input of f16 and bf16, samples of f32.
 
-That every f32 input is right is shown by ``python -m tests.exhaustive.run``, how far f64 is from the real value
-by ``tests.exhaustive.wide``.
+That every f32 input is right is shown by ``python -m tests.exhaustive.run``, how far f64 is from the real
+value by ``tests.exhaustive.wide``.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import numpy as np
 from kera_hw.interp.evaluator import Context
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Array, EvalCall
-from kera_hw.types import FixType, IntType, Type, element_type, numpy_dtype, shape_of
+from kera_hw.types import FixType, FloatType, IntType, Type, element_type, numpy_dtype, shape_of
 
 WIDTHS = (1, 2, 3, 7, 8, 13, 16, 31, 32, 33, 53, 63, 64)
 
@@ -32,12 +32,18 @@ def run_op(op: str, args: Sequence[Array], types: Sequence[Type], **attrs: Any) 
 
 
 def check_array(out: Array, kind: Type, batch: int) -> None:
-    """The array is what the type stores: dtype, shape, and no value beyond the type."""
+    """The array is what the type stores: dtype, shape, no value beyond the type, no NaN but the one."""
     assert out.dtype == numpy_dtype(kind), (out.dtype, kind)
     assert out.shape == (batch, *shape_of(kind)), (out.shape, kind)
     raw = raw_type(element_type(kind))
     if raw is not None and out.size:
         assert raw.min <= int(out.min()) and int(out.max()) <= raw.max, (kind, out)
+    element = element_type(kind)
+    if isinstance(element, FloatType):
+        bits = np.ascontiguousarray(out).view(f"u{element.width_bits // 8}")
+        infinity = ((1 << element.exponent_bits) - 1) << element.fraction_bits
+        nans = bits[bits & np.array((1 << (element.width_bits - 1)) - 1, bits.dtype) > infinity]
+        assert np.all(nans == element.canonical_nan), (kind, out)
 
 
 def raw_type(kind: Type) -> IntType | None:
