@@ -317,6 +317,8 @@ def _sum(net: Net, parts: list[tuple[Word, int, int]], target: Target) -> Word:
         terms.append(_Term(words.constant(constant), 1, (constant, constant), 0, False))
     if not terms:
         return words.constant(0)
+    if len(terms) > 2:
+        terms = _laid_together(net, terms)
     carries = [term for term in terms if _carry_bit(term) is not None] if len(terms) > 2 else []
     if len(carries) == len(terms):
         carries = carries[2:]  # an adder needs two operands before a bit can enter as its carry
@@ -335,6 +337,25 @@ def _sum(net: Net, parts: list[tuple[Word, int, int]], target: Target) -> Word:
     width = min(full, target.width)
     bits = net.subtract(const_bits(0, width), last.word.extend(width), width)
     return trimmed(bits, signed and width == full)
+
+
+def _laid_together(net: Net, terms: list[_Term]) -> list[_Term]:
+    """Terms that share no bit as one: the upper one begins where the lower one ends, so nothing is added."""
+    free = [term for term in terms if term.sign > 0 and not term.word.signed and not term.late]
+    rest = [term for term in terms if not any(term is item for item in free)]
+    joined: list[_Term] = []
+    for term in sorted(free, key=lambda t: (_low_zeros(t.word), t.word.width)):
+        fits = [j for j in joined if j.word.width <= _low_zeros(term.word) and _carry_bit(j) is None]
+        if not fits or _carry_bit(term) is not None:
+            joined.append(term)
+            continue
+        below = max(fits, key=lambda j: j.word.width)
+        skip = below.word.width
+        bits = concat((below.word.bits, slice_bits(term.word.bits, skip, term.word.width - skip)))
+        span = (below.span[0] + term.span[0], below.span[1] + term.span[1])
+        joined.remove(below)
+        joined.append(_Term(Word(bits, False), 1, span, net.level(bits), False))
+    return rest + joined
 
 
 def _wrapped(value: int, width: int) -> int:
@@ -383,7 +404,7 @@ def _carry_bit(term: _Term) -> tuple[Bits, int] | None:
     if term.sign < 0 or word.signed:
         return None
     shift = word.width - 1
-    if word.bits[-1].cell is None or (shift and known(slice_bits(word.bits, 0, shift)) != 0):
+    if shift and known(slice_bits(word.bits, 0, shift)) != 0:
         return None
     return slice_bits(word.bits, shift, 1), shift
 

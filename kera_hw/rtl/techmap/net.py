@@ -42,6 +42,9 @@ _DELAY = {
 """Rough delay of a kind in units of 0.1 ns: only the order in which sums are joined depends on it."""
 
 
+_FEW_SIGNALS = 4
+
+
 class Net:
     """Cells so far. ``origin`` is recorded on cells made while it is set."""
 
@@ -185,11 +188,32 @@ class Net:
             return concat((low, a))
         if not carry and table == 0b10 and _is_const(a) and _value(a) == 0:
             return concat((low, b))
+        few = self._few_bits(a, b, width, carry, table)
+        if few is not None:
+            return concat((low, few))
         if width == 1:
             f = self.logic(table, (b,), 1)
             return concat((low, self.logic(truth.XOR3, (a, f, carry or const_bits(0, 1)), 1)))
         cell = self.make("add", width, (a, b, carry), (table,))
         return concat((low, cell_bits(cell, width)))
+
+    def _few_bits(self, a: Bits, b: Bits, width: int, carry: Bits, table: int) -> Bits | None:
+        """A sum with a constant of at most four signals: a LUT for each bit."""
+        if not _is_const(b) or (carry and carry[0].cell is not None):
+            return None
+        bits = self.bits_of(a)
+        places = [k for k, bit in enumerate(bits) if bit[0].cell is not None]
+        if not 1 < len(places) <= _FEW_SIGNALS or width < 2:
+            return None
+        base = _value(b) if table == 0b10 else ~_value(b)
+        base += (_value(carry) if carry else 0)
+        base += sum(bit[0].low << k for k, bit in enumerate(bits) if bit[0].cell is None)
+        sums = [
+            base + sum((row >> i & 1) << k for i, k in enumerate(places)) for row in range(1 << len(places))
+        ]
+        signals = [bits[k] for k in places]
+        tables = [sum((total >> k & 1) << row for row, total in enumerate(sums)) for k in range(width)]
+        return concat(self.logic(one, signals, 1) for one in tables)
 
     def _passing(self, a: Bits, b: Bits, width: int, carry: Bits, table: int) -> int:
         """How many low bits need no adder: the carry into the next bit stays what it was."""
