@@ -125,7 +125,55 @@ def _through_zero(sign: int, scale: object, width: object, degree: int, unit: ob
     return fit(lambda u: sign * scale * mp.log1p(sign * u) / u * width, mpf(0), width, degree - 1, unit)
 
 
-PARTS: dict[str, Callable[[], None]] = {"exponential": exponential, "logarithm": logarithm}
+def octaves(
+    name: str, title: str, function: Function, cuts: dict[int, int], *, last: int | None = None,
+    offset_bits: int = 18, tweaks: dict[int, int] | None = None,
+) -> None:
+    """Polynomials of degree 5 over octaves of x > 0: ``cuts`` maps an octave to the log of its segments.
+
+    Coefficients count 2^-57 of the octave's own power of two, chosen so that the quotient lies in [1, 4).
+    ``last`` is how many segments of the last octave are kept; ``tweaks`` moves segments by so many units.
+    """
+    point = 57
+    rows: list[list[int]] = []
+    first: list[int] = []
+    scales: list[int] = []
+    for octave, cut in cuts.items():
+        base, width = mpf(2) ** octave, mpf(2) ** (octave - cut)
+        count = last if last is not None and octave == max(cuts) else 1 << cut
+        # One scale for the octave: the quotient's least value in [1, 2).
+        scale = int(mp.floor(mp.log(function(base), 2)))
+        unit = mpf(2) ** (scale - point)
+        first.append(len(rows))
+        scales.append(scale - octave)
+        for i in range(count):
+            row = fit(function, base + i * width, width, 5, unit)
+            rows.append([row[0] + 1, *row[1:]])
+    for segment, units in (tweaks or {}).items():
+        rows[segment][0] += units
+    write(f"{name}_data", title, [
+        ("POINT", point), ("OFFSET_BITS", offset_bits), ("FIRST", min(cuts) + 127),
+        ("SEGMENTS", first), ("CUTS", list(cuts.values())), ("SCALES", scales),
+        ("TABLE", [list(column) for column in zip(*rows)]),
+    ])
+
+
+def tanh() -> None:
+    """tanh from 2^-12 to 9.25."""
+    cuts = {**dict.fromkeys(range(-12, -1), 5), -1: 6, 0: 7, 1: 7, 2: 7, 3: 6}
+    octaves("tanh", "Table of tanh on f32.", mp.tanh, cuts, last=10)
+
+
+def erf() -> None:
+    """erf from 2^-27 (and below, where it is linear) to 4."""
+    cuts = {
+        **dict.fromkeys(range(-27, -12), 4), **dict.fromkeys(range(-12, -1), 5), -1: 6, 0: 6, 1: 7,
+    }
+    octaves("erf", "Table of erf on f32.", mp.erf, cuts, offset_bits=19)
+
+
+PARTS: dict[str, Callable[[], None]] = {"exponential": exponential, "logarithm": logarithm,
+    "tanh": tanh, "erf": erf}
 
 
 def main(names: list[str]) -> None:

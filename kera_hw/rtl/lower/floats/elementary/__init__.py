@@ -9,6 +9,7 @@ from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats.elementary.exponential import lower_exp, lower_exp2
 from kera_hw.rtl.lower.floats.elementary.logarithm import lower_log, lower_log2
 from kera_hw.rtl.lower.floats.elementary.narrow import lower_narrow
+from kera_hw.rtl.lower.floats.elementary.octaves import lower_erf, lower_tanh
 from kera_hw.rtl.lower.floats.units import Unit
 from kera_hw.types import BF16, F16, F32, FloatType
 
@@ -19,6 +20,8 @@ FUNCTIONS_F32: dict[str, Lowering] = {
     "exp2": lower_exp2,
     "log": lower_log,
     "log2": lower_log2,
+    "tanh": lower_tanh,
+    "erf": lower_erf,
 }
 
 

@@ -7,12 +7,11 @@ formed.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats.elementary import exponential_data as data
 from kera_hw.rtl.lower.floats.elementary.exact import Exact
+from kera_hw.rtl.lower.floats.elementary.nearest import round_positive
 from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires
 from kera_hw.types import FloatType, IntType
 
@@ -25,14 +24,6 @@ VALUE_POINT = 57
 _FIRST_BITS, _SECOND_BITS = 9, 10
 _LAST_NATURAL, _LAST_BINARY = 133, 134
 """Exponent fields of arguments below 128 (exp) and 256 (exp2); further ones overflow or vanish."""
-
-
-@dataclass(frozen=True, slots=True)
-class Power:
-    """A positive number ``value * 2^(scale - VALUE_POINT)``, value / 2^VALUE_POINT in [1, 4)."""
-
-    value: Ref
-    scale: Ref
 
 
 def fixed_point(exact: Exact, wires: Wires, fields: Fields, last: int) -> Ref:
@@ -97,28 +88,6 @@ def _times_one_plus(exact: Exact, head: Ref, c: Ref) -> Ref:
     return exact.add(head, first, exact.shr(second, 3))
 
 
-def round_power(exact: Exact, power: Power) -> Ref:
-    """Magnitude bits of an f32 nearest to a power: subnormal, infinite or zero where it is.
-
-    No value is half-way between two floats (but for exact ones), so the bit below the last decides.
-    """
-    value, point = power.value, VALUE_POINT
-    carried = exact.bit(value, point + 1)
-    larger, smaller = exact.bits(value, point + 1, point - 23), exact.bits(value, point, point - 24)
-    kept = exact.select(carried, larger, smaller)
-    field = exact.add(power.scale, exact.const(126), carried)  # the exponent field less one
-    low, high = exact.range(field)
-    subnormal = exact.less(field, exact.const(0))
-    shift = exact.select(subnormal, exact.sub(exact.const(0), field), exact.const(0))
-    amount = exact.fit(shift, (0, max(0, -low)))
-    base = exact.fit(exact.select(subnormal, exact.const(0), field), (0, high))
-    shifted = exact.variable_shr(kept, amount)
-    rounded = exact.shr(exact.add(shifted, exact.const(1)), 1)
-    magnitude = exact.add(exact.shl(base, 23), rounded)
-    infinite = exact.less(exact.const(253), base)
-    return exact.select(infinite, exact.const(255 << 23), exact.bits(magnitude, 30, 0))
-
-
 def lower_exp(builder: Builder, kind: FloatType, word: Ref) -> Ref:
     """exp, correctly rounded."""
     return _lower(builder, kind, word, True)
@@ -139,8 +108,8 @@ def _lower(builder: Builder, kind: FloatType, word: Ref, natural: bool) -> Ref:
     else:
         n = exact.shr(argument, POINT)
         rest = exact.shl(exact.bits(argument, POINT - 1, 0), REST_POINT - POINT)
-    power = Power(power_of_rest(exact, rest, natural), n)
-    magnitude = round_power(exact, power)
+    field = exact.add(n, exact.const(form.bias))
+    magnitude = round_positive(exact, power_of_rest(exact, rest, natural), VALUE_POINT, field)
     huge = exact.less(exact.const(last), fields.exponent)
     limit = exact.select(fields.sign, exact.const(0), exact.const(form.infinity))
     magnitude = exact.select(huge, limit, magnitude)

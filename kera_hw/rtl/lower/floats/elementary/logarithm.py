@@ -36,7 +36,7 @@ def lower_log2(builder: Builder, kind: FloatType, word: Ref) -> Ref:
 def _lower(builder: Builder, kind: FloatType, word: Ref, natural: bool) -> Ref:
     exact, wires, form = Exact(builder), Wires(builder), Format(kind)
     fields = Fields(wires, form, word)
-    exponent, fraction = _normalised(exact, wires, fields)
+    exponent, fraction = normalised(exact, wires, fields)
     near = exact.bit(fraction, 22)  # 1.5 and above: the next power of two is nearer
     k = exact.add(exponent, exact.const(-form.bias), near)
     distance = exact.select(near, exact.sub(exact.const(1 << 23), fraction), exact.shl(fraction, 1))
@@ -53,7 +53,7 @@ def _lower(builder: Builder, kind: FloatType, word: Ref, natural: bool) -> Ref:
     return _specials(wires, form, fields, magnitude, negative)
 
 
-def _normalised(exact: Exact, wires: Wires, fields: Fields) -> tuple[Ref, Ref]:
+def normalised(exact: Exact, wires: Wires, fields: Fields) -> tuple[Ref, Ref]:
     """Exponent and fraction as if subnormals had a hidden bit."""
     zeros = wires.leading_zeros(fields.fraction)
     moved = exact.bits(exact.variable_shl(fields.fraction, exact.fit(zeros, (0, 22))), 21, 0)
