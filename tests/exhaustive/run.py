@@ -34,7 +34,7 @@ RESULTS = HERE / "results"
 INPUTS = 1 << 32
 
 # f64 expressions in libm functions; glibc states at most 1 ulp for exp exp2 log sin cos erf, 2 for log2 and
-# tanh, 5 for erfc. The margin is over 1024 ulp (4096 for gelu, where rounding x / sqrt 2 costs up to 210 more).
+# tanh, 5 for erfc. The margin is over 1024 ulp; 4096 for gelu, where rounding x / sqrt 2 costs 210 more.
 FILTERS: dict[str, str] = {
     **{name: f"{name}(x)" for name in ("exp", "exp2", "log", "log2", "sin", "cos", "tanh", "erf")},
     "sigmoid": "1.0 / (1.0 + exp(-x))",
