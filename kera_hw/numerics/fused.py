@@ -8,6 +8,9 @@ from kera_hw.numerics.integers import multiply_128
 from kera_hw.numerics.rounding import assemble, bit_lengths, fields, jam
 from kera_hw.types import F64
 
+_PIECE = 1 << 13  # elements whose intermediate values stay in the processor's cache
+_FACTOR, _ADDEND = 2.0**400, 2.0**900  # within these, products and their errors stay normal
+_SPLITTER = 2.0**27 + 1
 _LEAD = 126  # where significands of two words are aligned: their sum stays below 2^128
 
 
@@ -18,9 +21,7 @@ def sum_to_odd(a: Array, b: Array) -> Array:
     (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). The error of the sum comes
     from Knuth's TwoSum, exact where nothing overflows.
     """
-    total = a + b
-    moved = total - a
-    error = (a - (total - moved)) + (b - moved)
+    total, error = _two_sum(a, b)
     bits = total.view(INT64)
     inexact = (error != 0) & np.isfinite(error) & ((bits & np.int64(1)) == 0)
     outward = np.signbit(error) == np.signbit(total)
@@ -29,19 +30,68 @@ def sum_to_odd(a: Array, b: Array) -> Array:
 
 
 def fma64(a: Array, b: Array, c: Array) -> Array:
-    """f64 a * b + c rounded once: significands as 128-bit integers. NaNs need not be canonical."""
+    """f64 a * b + c rounded once; NaNs need not be canonical.
+
+    Error-free transforms where they are exact, 128-bit integers elsewhere; in pieces, since so many steps are
+    bound by memory otherwise.
+    """
     a, b, c = np.broadcast_arrays(a, b, c)
-    a, b, c = (np.ascontiguousarray(item) for item in (a, b, c))
-    product = a * b
-    plain = product + c
-    exact = np.isfinite(a) & np.isfinite(b) & np.isfinite(c) & (a != 0) & (b != 0)
-    if not exact.any():
-        return _special(a, b, c, plain)
-    if exact.all():
-        return _fma_finite(a, b, c)
-    found = _special(a, b, c, plain)
-    found[exact] = _fma_finite(a[exact], b[exact], c[exact])
+    shape = a.shape
+    columns = [np.ascontiguousarray(item).reshape(-1) for item in (a, b, c)]
+    size = columns[0].size
+    if size <= _PIECE:
+        return _fma_piece(*columns).reshape(shape)
+    out: Array = np.empty(size, np.float64)
+    for low in range(0, size, _PIECE):
+        out[low : low + _PIECE] = _fma_piece(*(column[low : low + _PIECE] for column in columns))
+    return out.reshape(shape)
+
+
+def _fma_piece(a: Array, b: Array, c: Array) -> Array:
+    usual = _is_usual(a, _FACTOR) & _is_usual(b, _FACTOR) & (_is_usual(c, _ADDEND) | (c == 0))
+    if usual.all():
+        return _fma_usual(a, b, c)
+    found = _special(a, b, c, a * b + c)
+    exact = np.isfinite(a) & np.isfinite(b) & np.isfinite(c) & (a != 0) & (b != 0) & ~usual
+    for chosen, function in ((usual, _fma_usual), (exact, _fma_finite)):
+        if chosen.any():
+            found[chosen] = function(a[chosen], b[chosen], c[chosen])
     return found
+
+
+def _is_usual(values: Array, greatest: float) -> Array:
+    size = np.abs(values)
+    return (size < greatest) & (size > 1 / greatest)
+
+
+def _fma_usual(a: Array, b: Array, c: Array) -> Array:
+    """Where no intermediate value can overflow or underflow (Boldo and Melquiond, as above, figure 4).
+
+    The exact product is a pair (Dekker's product of Veltkamp's halves); the addend joins its lower part; what
+    two exact sums leave over is rounded to odd, so that the last sum rounds the exact result.
+    """
+    high = a * b
+    a_high, a_low = _halves(a)
+    b_high, b_low = _halves(b)
+    low = ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low
+    middle, rest_1 = _two_sum(c, low)
+    top, rest_2 = _two_sum(high, middle)
+    found: Array = top + sum_to_odd(rest_1, rest_2)
+    return found
+
+
+def _halves(values: Array) -> tuple[Array, Array]:
+    """Two numbers of at most 26 bits with the sum ``values``."""
+    scaled = values * _SPLITTER
+    high = scaled - (scaled - values)
+    return high, values - high
+
+
+def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """Knuth's: the rounded sum and its exact error."""
+    total = a + b
+    moved = total - a
+    return total, (a - (total - moved)) + (b - moved)
 
 
 def _special(a: Array, b: Array, c: Array, plain: Array) -> Array:
