@@ -24,6 +24,9 @@ _TIDY = (
     "write_verilog -norename -noattr shell.v",
 )
 
+_SHORT = 4
+"""Intervals up to this are counted by a bit for each cycle, longer ones in binary."""
+
 _INITIAL = re.compile(r"^(\s*)(reg (?:\[\d+:0\] )?)(\w+) = ([^;]+);$")
 
 
@@ -44,6 +47,7 @@ class _Shell(Elaboratable):
 
     def __init__(self, spec: ShellSpec) -> None:
         self.spec = spec
+        self.wait: Signal | None = None
         self.clk, self.rst = Signal(name="clk"), Signal(name="rst")
         self.inputs = [Signal(width, name=bus) for bus, width in spec.inputs]
         self.outputs = [Signal(width, name=bus) for bus, width in spec.outputs]
@@ -64,11 +68,21 @@ class _Shell(Elaboratable):
         interval = self.spec.initiation_interval
         if interval == 1:
             return Const(1)
-        recent = Signal(interval - 1, name="recent")  # bit k: an item was admitted k + 1 moves ago
         due = Signal(name="due")
-        module.d.comb += due.eq(~recent.any())
+        taken = due if admitted is None else admitted
+        if interval <= _SHORT:
+            recent = Signal(interval - 1, name="recent")  # bit k: an item was admitted k + 1 moves ago
+            module.d.comb += due.eq(~recent.any())
+            with module.If(moves):
+                module.d.sync += recent.eq(Cat(taken, recent[:-1]))
+            return due
+        self.wait = Signal(range(interval), name="wait")  # moves until the next item may be admitted
+        module.d.comb += due.eq(self.wait == 0)
         with module.If(moves):
-            module.d.sync += recent.eq(Cat(due if admitted is None else admitted, recent[:-1]))
+            with module.If(~due):
+                module.d.sync += self.wait.eq(self.wait - 1)
+            with module.Elif(taken):
+                module.d.sync += self.wait.eq(interval - 1)
         return due
 
 
@@ -134,6 +148,12 @@ class BareShell(_Shell):
         sync.clk = self.clk
         admitted = self.admission(m, None, Const(1))
         stages = self.spec.control.valid_stages
+        if self.wait is not None and not self.spec.control.stateful:
+            # Items come on time and nothing lasts beyond one: the counter says which stages hold an item.
+            interval = self.spec.initiation_interval
+            due = {f"valid_stage{t}": self.wait == (interval - t) % interval for t in stages}
+            m.submodules.datapath = self.instance(**due)
+            return m
         holds = Signal(max(stages, default=0), name="holds")  # bit t - 1: stage t holds an item
         m.d.sync += holds.eq(Cat(admitted, holds))
         chain = Cat(admitted, holds)

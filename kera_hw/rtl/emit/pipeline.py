@@ -23,11 +23,15 @@ CellWriter = Callable[[Cell, Site], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The control inputs of the datapath: whether it has ``advance`` and ``rst``, and valid bits by stage."""
+    """The control inputs of the datapath: whether it has ``advance`` and ``rst``, and valid bits by stage.
+
+    ``stateful``: there are state registers, so that an item matters beyond itself.
+    """
 
     advance: bool
     reset: bool
     valid_stages: tuple[int, ...]
+    stateful: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,8 @@ def control_of(netlist: Netlist, plan: Plan, interface: str) -> Control:
     """Which control inputs the datapath of this plan has."""
     loads = {stage for cell, stage in zip(netlist.cells, plan.stage) if isinstance(cell, Fold)}
     stages = tuple(sorted({*plan.state_write, *loads}))
-    return Control(interface != "none", interface != "none" and bool(netlist.states), stages)
+    stateful = bool(netlist.states)
+    return Control(interface != "none", interface != "none" and stateful, stages, stateful)
 
 
 def write_datapath(

@@ -16,9 +16,14 @@ from kera_hw.rtl.lower.folding import cycles_of, fold
 from kera_hw.types import FloatType, IntType
 
 
+def _div_steps(kind: FloatType) -> int:
+    """One a digit of a quotient below 1, one to look at what the last digit left, one to decide by it."""
+    return kind.fraction_bits + 5
+
+
 def interval_of_div(kind: FloatType) -> int:
     """Cycles between items that a folded division needs."""
-    return cycles_of(kind.fraction_bits + 3)
+    return cycles_of(_div_steps(kind))
 
 
 def interval_of_sqrt(kind: FloatType) -> int:
@@ -32,82 +37,93 @@ def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     x, y = Fields(wires, form, a), Fields(wires, form, b)
     precision = form.fraction_bits + 1
     span = IntType(form.exponent_bits + 3, True)
-    plain = {fields: wires.none(fields.fraction) for fields in (x, y)}
-    zero = {fields: wires.both(fields.is_small, plain[fields]) for fields in (x, y)}
-    nan = wires.either(
-        *(wires.unless(fields.is_top, plain[fields]) for fields in (x, y)),
-        wires.both(zero[x], zero[y]), wires.both(x.is_top, y.is_top),
-    )
-    infinite = wires.either(nan, x.is_top, zero[y])
-    special = wires.either(infinite, zero[x], y.is_top)
-    sign = wires.unless(wires.differ(x.sign, y.sign), nan)
-    difference = wires.subtract(wires.cast(x.scale, span), wires.cast(y.scale, span))
+    difference = wires.subtract(wires.cast(x.exponent, span), wires.cast(y.exponent, span))
     # The field of a quotient of 1 or more, and as many as it has digits beside the rounding bit's.
     place = wires.add(difference, builder.const(span, form.bias + precision))
-    top, bottom, place, *kept = fold(
-        builder, [x.significand, y.significand, place, nan, infinite, special, sign],
-        form.fraction_bits, _move_up,
+    off, sign = wires.flag(False), wires.differ(x.sign, y.sign)
+    kinds = [flag for f in (x, y) for flag in (f.is_small, f.is_top, wires.none(f.fraction))]
+    carried = [x.significand, y.significand, place, off, sign, off, off, off, *kinds]
+    top, bottom, place, _, sign, nan, infinite, special, *_ = fold(
+        builder, carried, form.fraction_bits, _move_up
     )
-    nan, infinite, special, sign = kept
     none = wires.either(special, wires.less(place, builder.const(span, 0)))
-    digits = wires.select(none, builder.const(span, 0), place)
+    place = wires.resize(wires.select(none, builder.const(span, 0), place), form.exponent_bits + 2)
     low, feed = wires.right(top, 1), wires.bit(top, 0)
-    flags = [wires.flag(True), feed, wires.flag(False)]
-    numbers = [low, wires.low_bits(bottom, precision - 1), wires.const(0, precision + 1), digits]
-    low, _, quotient, place, _, _, exact, nan, infinite, sign = fold(
-        builder, [*numbers, *flags, nan, infinite, sign], form.fraction_bits + 3, _divide_row
+    numbers = [low, wires.low_bits(bottom, precision - 1), wires.const(0, precision + 1), place]
+    kept = [nan, infinite, wires.unless(sign, nan)]
+    _, _, quotient, place, _, _, _, up, overflows, nan, infinite, sign = fold(
+        builder, [*numbers, wires.flag(True), feed, off, off, off, *kept], _div_steps(kind), _divide_row
     )
-    exact = wires.either(exact, wires.none(low))
-    half, lowest = wires.bit(quotient, 0), wires.bit(quotient, 1)
-    overflows = wires.invert(wires.less(place, builder.const(span, form.top - 1)))
-    out = wires.either(overflows, infinite)
-    up = wires.unless(wires.both(half, wires.either(lowest, wires.invert(exact))), overflows)
     finite = wires.spread(wires.invert(overflows), precision)
-    kept_bits = wires.both(wires.high_bits(quotient, precision), finite)
-    base = wires.either(wires.resize(place, form.exponent_bits), wires.spread(out, form.exponent_bits))
+    significand = wires.both(wires.high_bits(quotient, precision), finite)
+    out = wires.either(overflows, infinite)
+    base = wires.either(wires.low_bits(place, form.exponent_bits), wires.spread(out, form.exponent_bits))
     upper = wires.cat(base, nan, wires.const(0, form.fraction_bits - 1))
-    return pack(wires, form, sign, increment(wires, form, upper, kept_bits, up))
+    return pack(wires, form, sign, increment(wires, form, upper, significand, up))
+
+
+def _special(
+    wires: Wires, x_small: Ref, x_top: Ref, x_plain: Ref, y_small: Ref, y_top: Ref, y_plain: Ref
+) -> tuple[Ref, Ref, Ref]:
+    """Whether the quotient is NaN; NaN or infinite; one of these or 0. Plain: the fraction is 0."""
+    x_zero, y_zero = wires.both(x_small, x_plain), wires.both(y_small, y_plain)
+    nan = wires.either(
+        wires.unless(x_top, x_plain), wires.unless(y_top, y_plain),
+        wires.both(x_zero, y_zero), wires.both(x_top, y_top),
+    )
+    infinite = wires.either(wires.either(x_top, y_zero), wires.unless(y_top, y_plain))
+    return nan, infinite, wires.either(wires.either(x_top, y_top), wires.either(x_zero, y_zero))
 
 
 def _move_up(builder: Builder, state: list[Ref]) -> list[Ref]:
-    """Shift each significand up a bit unless its top bit is set, and keep the place of the quotient."""
+    """Shift each significand up a bit unless its top bit is set, and keep the place of the quotient.
+
+    The place counts exponent fields, in which a subnormal's first bit up is free. What kind of result it
+    will be is found out meanwhile.
+    """
     wires = Wires(builder)
-    top, bottom, place, *kept = state
+    top, bottom, place, begun, sign, _, _, _, *kinds = state
     precision = wires.width(top)
-    lower, raise_it = (wires.invert(wires.bit(number, precision - 1)) for number in (top, bottom))
-    span = place.type
-    assert isinstance(span, IntType)
-    change = wires.cast(wires.cat(wires.spread(lower, 1), wires.const(1, 1)), IntType(2, True))
-    moved = wires.add(place, wires.cast(change, span))
+    lower, higher = (wires.invert(wires.bit(number, precision - 1)) for number in (top, bottom))
+    change = wires.cast(wires.cat(lower, wires.flag(True)), IntType(2, True))
+    moved = wires.add(place, wires.cast(change, place.type))
     return [
         wires.select(lower, wires.left(top, 1), top),
-        wires.select(raise_it, wires.left(bottom, 1), bottom),
-        wires.select(wires.differ(lower, raise_it), moved, place),
-        *kept,
+        wires.select(higher, wires.left(bottom, 1), bottom),
+        wires.select(wires.both(begun, wires.differ(lower, higher)), moved, place),
+        wires.flag(True), sign, *_special(wires, *kinds), *kinds,
     ]
 
 
 def _divide_row(builder: Builder, state: list[Ref]) -> list[Ref]:
-    """One row: another digit, unless the quotient is full or the digits have run out."""
+    """One row: another digit, unless the quotient is full or the digits have run out.
+
+    Beside it stand what the digits so far mean: whether nothing is left, whether to round up, and whether
+    the exponent is past the finite ones.
+    """
     wires = Wires(builder)
-    low, divisor, quotient, place, positive, feed, exact, nan, infinite, sign = state
+    low, divisor, quotient, place, positive, feed, exact, _, _, *kept = state
     width = wires.width(low)
-    full = wires.bit(quotient, width)
-    active = wires.unless(wires.any(wires.resize(place, wires.width(place))), full)
+    active = wires.unless(wires.any(place), wires.bit(quotient, width))
     twice = wires.cat(low, feed)
     operand = wires.flip_if(positive, wires.cat(wires.const(0b11, 2), divisor))
-    carry = wires.cast(positive, twice.type)
-    total = wires.add(twice, operand, carry)
+    total = wires.add(twice, operand, wires.cast(positive, twice.type))
     digit = wires.bit(total, width)
+    less = wires.subtract(place, builder.const(place.type, 1))
+    half, lowest = wires.bit(quotient, 0), wires.bit(quotient, 1)
+    bits = wires.width(place)
+    overflows = wires.either(
+        wires.any(wires.bits(place, bits - 1, bits - 2)), wires.all(wires.bits(place, bits - 3, 1))
+    )
+    up = wires.both(half, wires.either(lowest, wires.invert(exact)), wires.invert(overflows))
     return [
         wires.select(active, wires.low_bits(total, width), low),
         divisor,
         wires.select(active, wires.cat(wires.low_bits(quotient, width), digit), quotient),
-        wires.select(active, wires.subtract(place, builder.const(place.type, 1)), place),
+        wires.select(active, less, place),
         wires.select(active, digit, positive),
-        wires.unless(feed, active),
-        wires.either(exact, wires.unless(wires.none(low), feed)),
-        nan, infinite, sign,
+        wires.flag(False),  # only the first row has a bit of the dividend left to take
+        wires.either(exact, wires.unless(wires.none(low), feed)), up, overflows, *kept,
     ]
 
 
@@ -115,16 +131,12 @@ def lower_sqrt(builder: Builder, kind: FloatType, a: Ref) -> Ref:
     """The square root rounded to nearest even; NaN below zero, and -0 for -0."""
     wires, form = Wires(builder), Format(kind)
     x = Fields(wires, form, a)
-    precision = form.fraction_bits + 1
-    plain = wires.none(x.fraction)
-    zero = wires.both(x.is_small, plain)
-    nan = wires.either(wires.unless(x.is_top, plain), wires.unless(x.sign, zero))
-    infinite = wires.either(nan, x.is_top)
+    precision, off = form.fraction_bits + 1, wires.flag(False)
     span = IntType(form.exponent_bits + 2, True)
-    doubled = wires.add(wires.cast(x.scale, span), builder.const(span, form.bias))
-    significand, doubled, nan, infinite, zero, sign = fold(
-        builder, [x.significand, doubled, nan, infinite, zero, wires.unless(x.sign, nan)],
-        form.fraction_bits, _move_root_up,
+    doubled = wires.add(wires.cast(x.exponent, span), builder.const(span, form.bias))
+    kinds = [x.sign, x.is_small, x.is_top, wires.none(x.fraction)]
+    significand, doubled, _, nan, infinite, zero, sign, *_ = fold(
+        builder, [x.significand, doubled, off, off, off, off, *kinds], form.fraction_bits, _move_root_up
     )
     odd = wires.bit(doubled, 0)
     field = wires.resize(wires.right(doubled, 1), form.exponent_bits)
@@ -138,22 +150,30 @@ def lower_sqrt(builder: Builder, kind: FloatType, a: Ref) -> Ref:
     keep = wires.spread(wires.invert(wires.either(infinite, zero)), precision + 1)
     digits = wires.both(root, keep)
     width = form.exponent_bits
-    base = wires.either(
-        wires.select(zero, wires.const(0, width), field), wires.spread(infinite, width)
-    )
+    base = wires.either(wires.select(zero, wires.const(0, width), field), wires.spread(infinite, width))
     upper = wires.cat(base, nan, wires.const(0, form.fraction_bits - 1))
     fraction = wires.bits(digits, form.fraction_bits, 1)
-    return pack(wires, form, sign, increment(wires, form, upper, fraction, wires.bit(digits, 0)))
+    magnitude = increment(wires, form, upper, fraction, wires.bit(digits, 0))
+    return pack(wires, form, wires.unless(sign, nan), magnitude)
 
 
 def _move_root_up(builder: Builder, state: list[Ref]) -> list[Ref]:
-    """Shift the significand up a bit unless its top bit is set; twice the field goes down with it."""
+    """Shift the significand up a bit unless its top bit is set; twice the field goes down with it.
+
+    As in division a subnormal's first bit up is free, and the kind of result is found out meanwhile.
+    """
     wires = Wires(builder)
-    significand, doubled, *kept = state
+    significand, doubled, begun, _, _, _, *kinds = state
+    sign, small, top, plain = kinds
     low = wires.invert(wires.bit(significand, wires.width(significand) - 1))
     less = wires.subtract(doubled, builder.const(doubled.type, 1))
-    moved = wires.left(significand, 1)
-    return [wires.select(low, moved, significand), wires.select(low, less, doubled), *kept]
+    zero = wires.both(small, plain)
+    nan = wires.either(wires.unless(top, plain), wires.unless(sign, zero))
+    return [
+        wires.select(low, wires.left(significand, 1), significand),
+        wires.select(wires.both(begun, low), less, doubled),
+        wires.flag(True), nan, wires.either(nan, top), zero, *kinds,
+    ]
 
 
 def _root_row(builder: Builder, state: list[Ref]) -> list[Ref]:
