@@ -68,18 +68,17 @@ def _place(wires: Wires, form: Format, x: Fields, y: Fields, highest: Ref) -> _P
         wires.invert(wires.bit(remaining, form.exponent_bits)),
     )
     in_range = wires.invert(wires.either(below, nothing))
-    out = wires.either(
-        x.is_top, y.is_top, wires.both(past, in_range), wires.both(last, highest, in_range)
-    )
+    out = wires.either(x.is_top, y.is_top, wires.both(past, in_range))
+    late = wires.both(last, highest, in_range)
     base = wires.select(in_range, field, wires.const(0, form.exponent_bits))
     start = (1 << (precision - 1).bit_length()) - 1
     offset = start - (precision - 1)
     amount = _amount(wires, exponent, zeros, below, start, (2 * precision + 1 + offset).bit_length())
-    return _Place(
-        wires.either(base, wires.spread(out, form.exponent_bits)),
-        wires.either(amount, wires.spread(out, wires.width(amount))),
-        offset,
-    )
+    # What is known late comes last: it turns the last finite exponent into the infinities'.
+    base = wires.either(base, wires.spread(out, form.exponent_bits))
+    base = wires.either(base, wires.cast(late, base.type))
+    amount = wires.either(amount, wires.spread(out, wires.width(amount)))
+    return _Place(base, wires.either(amount, wires.spread(late, wires.width(amount))), offset)
 
 
 def _exponent(wires: Wires, form: Format, a: Ref, b: Ref) -> Ref:
