@@ -172,8 +172,32 @@ def erf() -> None:
     octaves("erf", "Table of erf on f32.", mp.erf, cuts, offset_bits=19)
 
 
+def sigmoid() -> None:
+    """sigmoid from 2^-17 to 64, and 1 beyond; below 1/2 less x / 4."""
+    point, rows, first = 57, list[list[int]](), list[int]()
+    cuts = {
+        **dict.fromkeys(range(-17, -11), 0), **dict.fromkeys(range(-11, 0), 5), 0: 6, 1: 7, 2: 7, 3: 7, 4: 6,
+        5: 5, 6: 0,
+    }
+    for octave, cut in cuts.items():
+        first.append(len(rows))
+        width = mpf(2) ** (octave - cut)
+        for i in range(1 << cut):
+            start = mpf(2) ** octave + i * width
+            if octave == 6:
+                rows.append([1 << point, 0, 0, 0, 0, 0])
+                continue
+            slope = mpf(1) / 4 if octave < -1 else mpf(0)
+            row = fit(lambda x, k=slope: 1 / (1 + mp.exp(-x)) - k * x, start, width, 5, mpf(2) ** -point)
+            rows.append([row[0] + (1 if slope == 0 else -6), *row[1:]])
+    write("sigmoid_data", "Table of sigmoid on f32.", [
+        ("POINT", point), ("OFFSET_BITS", 18), ("FIRST", min(cuts) + 127), ("SEGMENTS", first),
+        ("CUTS", list(cuts.values())), ("TABLE", [list(column) for column in zip(*rows)]),
+    ])
+
+
 PARTS: dict[str, Callable[[], None]] = {"exponential": exponential, "logarithm": logarithm,
-    "tanh": tanh, "erf": erf}
+    "tanh": tanh, "erf": erf, "sigmoid": sigmoid}
 
 
 def main(names: list[str]) -> None:

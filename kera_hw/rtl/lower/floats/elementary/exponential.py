@@ -22,7 +22,7 @@ REST_POINT = 58
 VALUE_POINT = 57
 """Fraction bits of e^r."""
 _FIRST_BITS, _SECOND_BITS = 9, 10
-_LAST_NATURAL, _LAST_BINARY = 133, 134
+LAST_NATURAL, LAST_BINARY = 133, 134
 """Exponent fields of arguments below 128 (exp) and 256 (exp2); further ones overflow or vanish."""
 
 
@@ -101,7 +101,7 @@ def lower_exp2(builder: Builder, kind: FloatType, word: Ref) -> Ref:
 def _lower(builder: Builder, kind: FloatType, word: Ref, natural: bool) -> Ref:
     exact, wires, form = Exact(builder), Wires(builder), Format(kind)
     fields = Fields(wires, form, word)
-    last = _LAST_NATURAL if natural else _LAST_BINARY
+    last = LAST_NATURAL if natural else LAST_BINARY
     argument = exact.negate_if(fields.sign, fixed_point(exact, wires, fields, last))
     if natural:
         n, rest = reduce_natural(exact, argument)

@@ -85,7 +85,9 @@ def _octaves(exact: Exact, data: ModuleType, exponent: Ref, fraction: Ref) -> Re
     return round_positive(exact, value, data.POINT, exact.fit(field, (low - 1, 127)))
 
 
-def _finish(exact: Exact, wires: Wires, form: Format, fields: Fields, data: ModuleType, magnitude: Ref) -> Ref:
+def _finish(
+    exact: Exact, wires: Wires, form: Format, fields: Fields, data: ModuleType, magnitude: Ref,
+) -> Ref:
     """The word: 1 past the last octave, NaN for NaN, the argument's sign."""
     last = data.FIRST + len(data.SEGMENTS) - 1
     past = exact.less(exact.const(last), fields.exponent)
