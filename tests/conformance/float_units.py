@@ -1,73 +1,108 @@
-"""Run the lowered graphs of float units on many edge-heavy operands against SoftFloat and MPFR.
+"""Hardware's float units against SoftFloat and MPFR: their lowered graphs, and their Verilog simulated.
 
-    .venv/bin/python -m tests.conformance.float_units fma 2000000 [f32 ...]
-
-Part of ``make check-long``. One row per operation and format goes to ``results/float_units.json``.
+``python -m tests.conformance.float_units fma`` runs 2,000,000 edge-heavy vectors a format, any other
+operation 1,000,000; every input of a 16-bit format for an operation of one operand. Each vector goes through
+the lowered graph, run by the interpreter, and through the emitted Verilog, run by Verilator once unhindered
+and once under random stalls. ``--folded`` does the same for the units of an initiation interval above 1.
 """
+
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-import time
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from kera_hw.rtl.lower.floats.divide import lower_div, lower_recip
-from kera_hw.rtl.lower.floats.fma import lower_fma
-from kera_hw.rtl.lower.floats.sqrt import lower_rsqrt, lower_sqrt
-from kera_hw.types import FloatType
-from tests.unit.floatrtl_support import ARITY, FORMATS, Lowering, foreign, operands, oracle_name, run, unit
+import numpy as np
 
-RESULTS = Path(__file__).parent / "results" / "float_units.json"
-UNITS: dict[str, Lowering] = {
-    "fma": lower_fma, "div": lower_div, "recip": lower_recip, "sqrt": lower_sqrt, "rsqrt": lower_rsqrt,
+from kera_hw.driver.hardware import HardwareDesign
+from kera_hw.driver.rtl_target import RtlExecutor
+from kera_hw.driver.session import load_program
+from kera_hw.driver.targets import TargetOptions
+from kera_hw.interp import run_region
+from kera_hw.rtl.lower.floats import iterative
+from kera_hw.types import FloatType
+from tests.conformance import arithmetic, oracle, report
+from tests.conformance.arithmetic import FORMATS, operands
+from tests.conformance.report import Row
+from tests.conformance.vectors import Bits, bits_dtype, every, values_of
+
+SOURCES = {
+    "add": "a + b", "sub": "a - b", "mul": "a * b", "div": "a / b", "fma": "fma(a, b, c)", "sqrt": "sqrt(a)",
+    "recip": "recip(a)", "rsqrt": "rsqrt(a)",
+}
+ARITY = {"fma": 3, "add": 2, "sub": 2, "mul": 2, "div": 2, "sqrt": 1, "recip": 1, "rsqrt": 1}
+FOLDED = {
+    "div": iterative.interval_of_div, "recip": iterative.interval_of_div, "sqrt": iterative.interval_of_sqrt,
 }
 _CHUNK = 100_000
 
 
-def compare(op: str, kind: FloatType, count: int) -> dict[str, object]:
-    """One row of the table; the first few differences are listed."""
-    begun = time.monotonic()
-    region = unit(UNITS[op], kind, ARITY[op])
-    wrong: list[list[str]] = []
-    differences = done = 0
-    while done < count:
-        size = min(_CHUNK, count - done)
-        columns = operands(kind, ARITY[op], size, seed=1000 + done)
-        for *row, got, want in zip(*columns, run(region, kind, columns), foreign(op, kind, columns)):
-            if got != want:
-                differences += 1
-                if len(wrong) < 8:
-                    wrong.append([f"{word:x}" for word in (*row, got, want)])
-        done += size
-    return {
-        "operation": op, "type": kind.name, "executor": "lowered graph", "oracle": oracle_name(op, kind),
-        "method": "random, edge-heavy", "vectors": count, "differences": differences, "wrong": wrong,
-        "seconds": round(time.monotonic() - begun, 1),
-        "command": f"python -m tests.conformance.float_units {op} {count} {kind.name}",
-    }
+def executor_of(op: str, kind: FloatType, interval: int | None) -> RtlExecutor:
+    """The unit as the compiler makes it from one line of source."""
+    params = ", ".join(f"{name}: {kind}" for name in "abc"[: ARITY[op]])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "unit.kera"
+        path.write_text(f"pub fn unit({params}) -> {kind} {{ {SOURCES[op]} }}\n")
+        loaded = load_program(path)
+    assert loaded.graph is not None, loaded.diagnostics
+    return RtlExecutor(loaded.graph, loaded.graph.exports[0], TargetOptions(interval=interval))
+
+
+def of_graph(design: HardwareDesign, kind: FloatType, columns: list[Bits]) -> Bits:
+    """The lowered graph's results: on float leaves as the ports have them."""
+    args = [values_of(column, kind) for column in columns]
+    (result,) = run_region(design.flat.region, args, batch=len(columns[0]))
+    return result.view(bits_dtype(kind))
+
+
+def of_verilog(executor: RtlExecutor, kind: FloatType, columns: list[Bits]) -> Bits:
+    """The simulated Verilog's results."""
+    inputs = {name: values_of(column, kind) for name, column in zip("abc", columns)}
+    return np.asarray(executor.run(inputs, len(columns[0]))).view(bits_dtype(kind))
+
+
+def expected(op: str, kind: FloatType, columns: list[Bits]) -> tuple[str, Bits]:
+    """The oracle's name and results."""
+    by = oracle.mpfr(kind) if op in ("recip", "rsqrt") else oracle.unit(kind)
+    return by.name, by.bits_out(oracle.apply(by, getattr(by, op), *columns))
+
+
+def checks(op: str, kind: FloatType, count: int, folded: bool = False) -> Iterator[Row]:
+    """Rows of the graph and of the Verilog."""
+    executor = executor_of(op, kind, FOLDED[op](kind) if folded else None)
+    complete = ARITY[op] == 1 and kind.width_bits == 16 and count >= 1 << 16
+    name, total = "", 0
+    wrong = {"model": 0, "rtl": 0}
+    rng = np.random.default_rng(kind.width_bits * 100 + kind.exponent_bits)
+    whole = 1 << 16 if complete else count
+    while total < whole:
+        size = min(_CHUNK, whole - total)
+        columns = [every(kind)] if complete else operands(kind, ARITY[op], size, rng)
+        name, want = expected(op, kind, columns)
+        wrong["model"] += int(np.count_nonzero(of_graph(executor.design, kind, columns) != want))
+        wrong["rtl"] += int(np.count_nonzero(of_verilog(executor, kind, columns) != want))
+        total += len(want)
+    note = f"folded, interval {executor.design.plan.initiation_interval}" if folded else ""
+    for where, differences in wrong.items():
+        yield Row(f"floating.{op}", kind.name, name, total, differences, complete, where, note)
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("operation", choices=sorted(UNITS))
-    parser.add_argument("count", type=int)
-    parser.add_argument("types", nargs="*")
+    parser.add_argument("operations", nargs="+", choices=sorted(SOURCES))
+    parser.add_argument("--folded", action="store_true")
+    parser.add_argument("--count", type=int, default=arithmetic.LONG)
     asked = parser.parse_args(arguments)
-    failed = 0
-    for kind in FORMATS:
-        if asked.types and kind.name not in asked.types:
-            continue
-        row = compare(asked.operation, kind, asked.count)
-        failed += row["differences"] != 0
-        print(json.dumps(row), flush=True)
-        rows = json.loads(RESULTS.read_text()) if RESULTS.is_file() else []
-        key = (row["operation"], row["type"])
-        rows = [old for old in rows if (old["operation"], old["type"]) != key]
-        rows = sorted([*rows, row], key=lambda item: (item["operation"], item["type"]))
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
-    return int(failed > 0)
+    differences = 0
+    for op in asked.operations:
+        count = asked.count * (2 if op == "fma" else 1)
+        rows = (row for kind in FORMATS for row in checks(op, kind, count, asked.folded))
+        name = f"rtl_{op}_folded" if asked.folded else f"rtl_{op}"
+        command = f"python -m tests.conformance.float_units {op}{' --folded' if asked.folded else ''}"
+        differences += report.write(name, rows, command)
+    return int(differences != 0)
 
 
 if __name__ == "__main__":
