@@ -133,6 +133,10 @@ class Clocked:
     def make(self, terms: Terms, item: Item) -> Made:
         return Made(self._results(self._unrolling(terms, item, None)))
 
+    def make_by(self, terms: Terms, item: Item, replace: Callable[[Term], Term]) -> Made:
+        """The same with equal terms put in by ``replace`` on the way."""
+        return Made(self._results(self._unrolling(terms, item, None, replace)))
+
     def make_faulty(self, terms: Terms, item: Item, rng: random.Random) -> Made:
         sound = self._unrolling(terms, item, None)
         self._results(sound)
@@ -166,7 +170,13 @@ class Clocked:
     def _state_bits(self) -> list[tuple[Bit, ...] | None]:
         return [self.circuit.net(name) for name in self.emitted.states]
 
-    def _unrolling(self, terms: Terms, item: Item, fault: Fault | None) -> Unrolling:
+    def _unrolling(
+        self,
+        terms: Terms,
+        item: Item,
+        fault: Fault | None,
+        replace: Callable[[Term], Term] | None = None,
+    ) -> Unrolling:
         cuts = [
             Cut(bits, self.start + self._read_time(k), item.states[k])
             for k, bits in enumerate(self._state_bits())
@@ -177,7 +187,7 @@ class Clocked:
         def source(bus: str, time: int, width: int) -> Term:
             return self._bus(terms, item, bus, width) if time == self.start else other(bus, time, width)
 
-        return Unrolling(terms, self.circuit, source, cuts, fault)
+        return Unrolling(terms, self.circuit, source, cuts, fault, replace)
 
     def _bus(self, terms: Terms, item: Item, bus: str, width: int) -> Term:
         leaves = sorted(

@@ -16,7 +16,8 @@ from kera_hw.graph.node import Export
 from kera_hw.rtl.formal.cases import Case
 from kera_hw.rtl.formal.implementation import Implementation, Item, Made
 from kera_hw.rtl.formal.replay import interpret
-from kera_hw.rtl.formal.search import DEFAULT, Found, Query, Strategy, decide
+from kera_hw.rtl.formal.search import DEFAULT, Found, Strategy, decide
+from kera_hw.rtl.formal.solver import Answer, Claim
 from kera_hw.rtl.formal.specification import case_of, inputs_of, item_of, specify
 from kera_hw.rtl.formal.terms import Terms, evaluate
 
@@ -87,10 +88,13 @@ class Prover:
     def decide(self, make: Maker, limit_s: float) -> Found:
         """Whether what ``make`` makes equals the graph, in every case."""
 
-        def ask(case: Case) -> Query:
-            terms = Terms()
-            spec = specify(terms, self.export, case)
-            return Query(terms, spec.claim(terms, make(terms, spec.item).results), spec.assumptions)
+        terms = Terms()
+        spec = specify(terms, self.export)
+        results = make(terms, spec.item).results
+        claim = Claim(terms, spec.claim(terms, results), spec.assumptions, self.strategy.tuning)
+
+        def ask(case: Case, seconds: float) -> Answer:
+            return claim.decide(seconds, spec.bindings(terms, case))
 
         kinds, start = inputs_of(self.export), case_of(self.export)
         return decide(ask, kinds, start, limit_s, self.strategy, self.progress)
@@ -98,11 +102,15 @@ class Prover:
     def replay(self, make: Maker, found: Found) -> Counterexample:
         """The solver's item on the interpreter, and in the implementation's own terms."""
         terms = Terms()
-        item = item_of(terms, self.export, found.case)
+        item = item_of(terms, self.export)
         results = make(terms, item).results
-        patterns = evaluate([*item.inputs, *item.states], found.model)
+        variables = [*item.inputs, *item.states]
+        names = [str(term.params[0]) for term in variables]
+        shapes = [known.pattern(terms, term) for known, term in zip(found.case, variables)]
+        patterns = evaluate(shapes, found.model)
         expected = tuple(interpret(self.export, patterns))
-        shown = iter(evaluate([term for term in results if term is not None], found.model))
+        model = {**found.model, **dict(zip(names, patterns))}
+        shown = iter(evaluate([term for term in results if term is not None], model))
         actual = tuple(right if term is None else next(shown) for term, right in zip(results, expected))
         split = len(item.inputs)
         return Counterexample(tuple(patterns[:split]), tuple(patterns[split:]), expected, actual)
@@ -126,7 +134,7 @@ class Prover:
 
             found = self.decide(make, left)
             terms = Terms()
-            text = make(terms, item_of(terms, self.export, case_of(self.export))).fault
+            text = make(terms, item_of(terms, self.export)).fault
             assert text is not None
             if found.status != "refuted":
                 reasons.append(f"{text}: {_NOT_REFUTED[found.status]}")

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from kera_hw.rtl.formal.cases import Case, exponents, outlines
-from kera_hw.rtl.formal.solver import PLAIN, Status, Tuning, prove
-from kera_hw.rtl.formal.terms import Term, Terms
+from kera_hw.rtl.formal.solver import PLAIN, Answer, Status, Tuning
 from kera_hw.types import Type
 
 
@@ -24,15 +23,6 @@ DEFAULT = Strategy()
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
-    """One claim under assumptions, over one table of terms."""
-
-    terms: Terms
-    claim: Term
-    assumptions: tuple[Term, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
     """The outcome over all cases, how many there were, and the case and model of a counterexample."""
 
@@ -43,24 +33,25 @@ class Found:
     model: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
+Decide = Callable[[Case, float], Answer]  # one case, within so many seconds
+
+
 def decide(
-    ask: Callable[[Case], Query],
+    ask: Decide,
     kinds: Sequence[Type],
     start: Case,
     limit_s: float,
     strategy: Strategy = DEFAULT,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Found:
-    """Whether ``ask``'s claims hold in every case of ``start``, within ``limit_s`` seconds in all."""
+    """Whether what ``ask`` decides holds in every case of ``start``, within ``limit_s`` seconds in all."""
     search = _Search(ask, kinds, limit_s, strategy)
     found = search.whole(start)
     return found if found is not None else search.cases(start, progress)
 
 
 class _Search:
-    def __init__(
-        self, ask: Callable[[Case], Query], kinds: Sequence[Type], limit_s: float, strategy: Strategy
-    ) -> None:
+    def __init__(self, ask: Decide, kinds: Sequence[Type], limit_s: float, strategy: Strategy) -> None:
         self.ask, self.kinds, self.strategy = ask, kinds, strategy
         self.begin, self.limit_s, self.solved = monotonic(), limit_s, 0
 
@@ -69,8 +60,7 @@ class _Search:
 
     def _try(self, case: Case, seconds: float) -> Found | None:
         """The outcome of one case: proved, refuted, or None where time was too short."""
-        query = self.ask(case)
-        answer = prove(query.terms, query.claim, seconds, query.assumptions, self.strategy.tuning)
+        answer = self.ask(case, seconds)
         if answer.status == "unfinished":
             return None
         self.solved += 1

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -10,6 +10,7 @@ import bitwuzla
 from bitwuzla import Kind, Option, Result, RoundingMode
 
 from kera_hw.rtl.formal.terms import FloatSort, Sort, Term, Terms, in_order
+from kera_hw.support import toposort
 
 Status = Literal["proved", "refuted", "unfinished"]
 
@@ -56,6 +57,7 @@ class Tuning:
 
 
 PLAIN = Tuning()
+NOTHING: Mapping[Term, Term] = {}
 
 
 def solver_version() -> str:
@@ -88,10 +90,14 @@ class Encoder:
     def encode(self, term: Term) -> bitwuzla.Term:
         """The solver's term of the same sort."""
         if term not in self._done:
-            for item in in_order([term]):
+            for item in toposort([term], lambda t: () if t in self._done else t.args):
                 if item not in self._done:
                     self._done[item] = self._node(item)
         return self._done[term]
+
+    def forget(self, term: Term) -> None:
+        """Let a bit-vector term stand for any value at all, whatever it is made of."""
+        self._done[term] = self.manager.mk_const(self.sort(term.sort))
 
     def truth(self, term: Term) -> bitwuzla.Term:
         """A one-bit term as a Bool."""
@@ -133,46 +139,104 @@ def _indices(term: Term) -> list[int]:
     return [term.sort]
 
 
+class Claim:
+    """A one-bit claim under assumptions, encoded once and decided for as many cases as one likes."""
+
+    def __init__(
+        self, terms: Terms, claim: Term, assumptions: Sequence[Term] = (), tuning: Tuning = PLAIN
+    ) -> None:
+        self._trivial = claim.value == 1
+        self._encoder = Encoder()
+        self._tuning = tuning
+        roots = [claim, *assumptions]
+        facts = [*assumptions, *terms.facts_below(roots)]
+        make = self._encoder.manager.mk_term
+        self._formulas = [self._encoder.truth(fact) for fact in facts]
+        self._formulas.append(make(Kind.NOT, [self._encoder.truth(claim)]))
+        self._variables = [term for term in in_order([*roots, *facts]) if term.op == "var"]
+
+    def decide(self, limit_s: float, case: Mapping[Term, Term] = NOTHING) -> Answer:
+        """Whether the claim holds wherever its assumptions do, with variables replaced as ``case`` says.
+
+        Ends as unfinished after ``limit_s`` seconds, or soon after. A replaced variable may occur in what
+        replaces it, where it stands for itself.
+        """
+        start = time.monotonic()
+        if self._trivial:
+            return Answer("proved", 0.0)
+        encode, manager = self._encoder.encode, self._encoder.manager
+        changes = {encode(variable): encode(term) for variable, term in case.items()}
+        formulas = self._formulas
+        if changes:
+            formulas = [manager.substitute_term(item, changes) for item in formulas]
+        options = bitwuzla.Options()
+        options.set(Option.PRODUCE_MODELS, True)
+        options.set(Option.SEED, self._tuning.seed)
+        for name, value in self._tuning.options:
+            options.set(name, value)
+        solver = bitwuzla.Bitwuzla(manager, options)
+        for formula in formulas:
+            solver.assert_formula(formula)
+        end = start + limit_s
+        solver.configure_terminator(lambda: time.monotonic() > end)
+        result = solver.check_sat()
+        seconds = time.monotonic() - start
+        if result == Result.UNSAT:
+            return Answer("proved", seconds)
+        if result == Result.UNKNOWN:
+            return Answer("unfinished", seconds)
+        return Answer("refuted", seconds, _values(solver, self._encoder, self._variables))
+
+
 def prove(
-    terms: Terms,
-    claim: Term,
-    limit_s: float,
-    assumptions: Sequence[Term] = (),
-    tuning: Tuning = PLAIN,
-    stopped: Callable[[], bool] = lambda: False,
+    terms: Terms, claim: Term, limit_s: float, assumptions: Sequence[Term] = (), tuning: Tuning = PLAIN
 ) -> Answer:
-    """Whether the one-bit claim is 1 wherever the assumptions are.
+    """Whether the one-bit claim is 1 wherever the assumptions are, for all values of the variables."""
+    return Claim(terms, claim, assumptions, tuning).decide(limit_s)
 
-    Ends as unfinished after ``limit_s`` seconds, or soon after ``stopped`` answers True.
-    """
-    start = time.monotonic()
-    if claim.value == 1:
-        return Answer("proved", 0.0)
+
+def holds_locally(claim: Term, cut: Iterable[Term], limit_s: float) -> bool:
+    """Whether a one-bit claim is 1 for all values of the terms in ``cut``: then it is 1 for theirs."""
     encoder = Encoder()
-    options = bitwuzla.Options()
-    options.set(Option.PRODUCE_MODELS, True)
-    options.set(Option.SEED, tuning.seed)
-    for name, value in tuning.options:
-        options.set(name, value)
-    solver = bitwuzla.Bitwuzla(encoder.manager, options)
-    roots = [claim, *assumptions]
-    facts = [*assumptions, *terms.facts_below(roots)]
-    for fact in facts:
-        solver.assert_formula(encoder.truth(fact))
+    for term in cut:
+        encoder.forget(term)
+    solver = bitwuzla.Bitwuzla(encoder.manager, bitwuzla.Options())
     solver.assert_formula(encoder.manager.mk_term(Kind.NOT, [encoder.truth(claim)]))
-    end = start + limit_s
-    solver.configure_terminator(lambda: time.monotonic() > end or stopped())
-    result = solver.check_sat()
-    seconds = time.monotonic() - start
-    if result == Result.UNSAT:
-        return Answer("proved", seconds)
-    if result == Result.UNKNOWN:
-        return Answer("unfinished", seconds)
-    return Answer("refuted", seconds, _model(solver, encoder, [*roots, *facts]))
+    end = time.monotonic() + limit_s
+    solver.configure_terminator(lambda: time.monotonic() > end)
+    return solver.check_sat() == Result.UNSAT
 
 
-def _model(solver: bitwuzla.Bitwuzla, encoder: Encoder, roots: Iterable[Term]) -> dict[str, int]:
-    variables = [term for term in in_order(roots) if term.op == "var"]
+class Questions:
+    """Many claims about the terms of one table, asked of one solver that keeps what it has learnt."""
+
+    def __init__(self) -> None:
+        self._encoder = Encoder()
+        options = bitwuzla.Options()
+        options.set(Option.PRODUCE_MODELS, True)
+        self._solver = bitwuzla.Bitwuzla(self._encoder.manager, options)
+        self._end = 0.0
+        self._solver.configure_terminator(lambda: time.monotonic() > self._end)
+
+    def holds(self, claim: Term, limit_s: float) -> Answer:
+        """Whether a one-bit claim without defined variables is 1 for all values."""
+        start = time.monotonic()
+        self._end = start + limit_s
+        negated = self._encoder.manager.mk_term(Kind.NOT, [self._encoder.truth(claim)])
+        result = self._solver.check_sat(negated)
+        seconds = time.monotonic() - start
+        if result == Result.UNSAT:
+            return Answer("proved", seconds)
+        if result == Result.UNKNOWN:
+            return Answer("unfinished", seconds)
+        return Answer("refuted", seconds, self._model(claim))
+
+    def _model(self, claim: Term) -> dict[str, int]:
+        variables = [term for term in in_order([claim]) if term.op == "var"]
+        return _values(self._solver, self._encoder, variables)
+
+
+def _values(solver: bitwuzla.Bitwuzla, encoder: Encoder, variables: Iterable[Term]) -> dict[str, int]:
     return {
         str(term.params[0]): int(solver.get_value(encoder.encode(term)).value(2), 2) for term in variables
     }

@@ -1,4 +1,4 @@
-"""What an export must compute, as values of one free item: its graph translated, all of it or one case."""
+"""What an export must compute, as values of one free item: its graph translated to terms."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from kera_hw.rtl.formal.graph import Translator, free_block, leaf_count
 from kera_hw.rtl.formal.implementation import Item
 from kera_hw.rtl.formal.replay import scalars_of
 from kera_hw.rtl.formal.terms import FloatSort, Term, Terms
-from kera_hw.types import FloatType, Type
+from kera_hw.types import FloatType, Type, bit_width
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,12 @@ class Specification:
     item: Item
     values: tuple[Term, ...]
     assumptions: tuple[Term, ...] = field(default=())
+
+    def bindings(self, terms: Terms, case: Case) -> dict[Term, Term]:
+        """What the item's variables are in a case: themselves but for the bits that it knows."""
+        variables = (*self.item.inputs, *self.item.states)
+        pairs = zip(variables, case, strict=True)
+        return {var: known.pattern(terms, var) for var, known in pairs if known.mask}
 
     def claim(self, terms: Terms, patterns: Sequence[Term | None]) -> Term:
         """Whether patterns are those of the specified values, one bit."""
@@ -43,17 +49,17 @@ def case_of(export: Export) -> Case:
     return whole(inputs_of(export))
 
 
-def item_of(terms: Terms, export: Export, case: Case) -> Item:
-    """Free variables but for the bits that the case knows."""
+def item_of(terms: Terms, export: Export) -> Item:
+    """A free variable for each scalar."""
     held = sum(leaf_count(var.initial.type) for var in export.state)
-    patterns = [known.pattern(terms, terms.var(f"in{k}", known.width)) for k, known in enumerate(case)]
-    split = len(patterns) - held
-    return Item(tuple(patterns[:split]), tuple(patterns[split:]))
+    variables = [terms.var(f"in{k}", bit_width(kind)) for k, kind in enumerate(inputs_of(export))]
+    split = len(variables) - held
+    return Item(tuple(variables[:split]), tuple(variables[split:]))
 
 
-def specify(terms: Terms, export: Export, case: Case | None = None) -> Specification:
+def specify(terms: Terms, export: Export) -> Specification:
     """The specification of an export. Raises NoMeaning for what the theories cannot say."""
-    item = item_of(terms, export, case_of(export) if case is None else case)
+    item = item_of(terms, export)
     translator = Translator(terms)
     args: list[Block] = []
     given, used = (*item.inputs, *item.states), 0

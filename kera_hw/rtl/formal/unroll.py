@@ -42,7 +42,10 @@ class Fault:
 
 
 class Unrolling:
-    """The terms of one circuit's bits over time, from power-up at time 0."""
+    """The terms of one circuit's bits over time, from power-up at time 0.
+
+    ``replace`` may give an equal term for the outputs of a cell before anything is made of them.
+    """
 
     def __init__(
         self,
@@ -51,8 +54,10 @@ class Unrolling:
         source: Source,
         cuts: Iterable[Cut] = (),
         fault: Fault | None = None,
+        replace: Callable[[Term], Term] | None = None,
     ) -> None:
         self.terms, self.circuit, self.source, self.fault = terms, circuit, source, fault
+        self.replace = replace
         self._use(joined_chains(circuit))
         self._cut = {bit: (cut, place) for cut in cuts for place, bit in enumerate(cut.bits)}
         self._done: dict[Event, Mapping[str, Term]] = {}
@@ -138,7 +143,20 @@ class Unrolling:
             word = result[self.fault.port]
             flipped = self.terms.bit_xor(word, self.terms.const(1 << self.fault.bit, word.width))
             result = {**result, self.fault.port: flipped}
+        if self.replace is not None and cell.kind not in _REGISTERS:
+            result = self._replaced(result)
         return result
+
+    def _replaced(self, result: Mapping[str, Term]) -> Mapping[str, Term]:
+        """All outputs of a cell replaced as one word."""
+        assert self.replace is not None
+        word = self.replace(self.terms.concat(list(result.values())))
+        changed: dict[str, Term] = {}
+        low = 0
+        for port, term in result.items():
+            changed[port] = self.terms.extract(word, low, term.width)
+            low += term.width
+        return changed
 
     def _word(self, bits: Sequence[Bit], time: int) -> Term:
         parts: list[Term] = []
