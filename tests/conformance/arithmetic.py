@@ -1,7 +1,7 @@
 """Element-wise float operations of the interpreter against SoftFloat, MPFR and exact integers.
 
 ``python -m tests.conformance.arithmetic`` runs 1,000,000 vectors per binary operation and format, 2,000,000
-per fma, and every input of a 16-bit format per unary operation.
+per fma, and every input of a 16-bit format per unary operation; with names such as ``fma:f64`` those alone.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def checks(count: int = LONG, kinds: Sequence[FloatType] = FORMATS, exhaustive: 
     """A row for every operation and format. ``exhaustive`` tries all inputs of a 16-bit unary operation."""
     for kind in kinds:
         rng = np.random.default_rng(kind.width_bits * 1000 + kind.exponent_bits)
-        yield from _rounded(kind, count, exhaustive, rng)
+        for verb in ROUNDED:
+            yield rounded(verb, kind, count, exhaustive, rng)
         yield from _compared(kind, count, rng)
         yield from _integral(kind, count, exhaustive, rng)
         yield from _by_bits(kind, count, exhaustive, rng)
@@ -125,18 +126,17 @@ def _row(op: str, kind: FloatType, by: str, columns: Sequence[Bits], got: Bits, 
     return Row(op, kind.name, by, len(columns[0]), int(np.count_nonzero(got != want)), complete)
 
 
-def _rounded(kind: FloatType, count: int, exhaustive: bool, rng: np.random.Generator) -> Iterator[Row]:
-    unit, mpfr = oracle.unit(kind), oracle.mpfr(kind)
-    table: list[tuple[str, int, Any, Callable[..., Any]]] = [
-        ("add", 2, unit, unit.add), ("sub", 2, unit, unit.sub), ("mul", 2, unit, unit.mul),
-        ("div", 2, unit, unit.div), ("fma", 3, unit, unit.fma), ("sqrt", 1, unit, unit.sqrt),
-        ("recip", 1, mpfr, mpfr.recip), ("rsqrt", 1, mpfr, mpfr.rsqrt),
-    ]
-    for verb, arity, by, function in table:
-        columns = _columns(kind, arity, count * (2 if arity == 3 else 1), exhaustive, rng)
-        want = by.bits_out(oracle.apply(by, function, *columns))
-        got = run_float(f"floating.{verb}", kind, *columns)
-        yield _row(f"floating.{verb}", kind, by.name, columns, got, want)
+ROUNDED = {"add": 2, "sub": 2, "mul": 2, "div": 2, "fma": 3, "sqrt": 1, "recip": 1, "rsqrt": 1}
+
+
+def rounded(verb: str, kind: FloatType, count: int, exhaustive: bool, rng: np.random.Generator) -> Row:
+    """One correctly rounded operation; ``count`` vectors, twice as many of fma."""
+    by = oracle.mpfr(kind) if verb in ("recip", "rsqrt") else oracle.unit(kind)
+    arity = ROUNDED[verb]
+    columns = _columns(kind, arity, count * (2 if arity == 3 else 1), exhaustive, rng)
+    want = by.bits_out(oracle.apply(by, getattr(by, verb), *columns))
+    got = run_float(f"floating.{verb}", kind, *columns)
+    return _row(f"floating.{verb}", kind, by.name, columns, got, want)
 
 
 def _wide(kind: FloatType, bits: Bits) -> tuple[oracle.SoftFloat, Bits, str]:
@@ -175,5 +175,16 @@ def _by_bits(kind: FloatType, count: int, exhaustive: bool, rng: np.random.Gener
         yield _row(f"floating.{verb}", kind, "the definition on integers", columns, got, want)
 
 
+def chosen(names: Sequence[str]) -> Iterator[Row]:
+    """The rounded operations named ``fma:f64`` and so on, after a change to one of them."""
+    for name in names:
+        verb, _, format_name = name.partition(":")
+        kind = next(kind for kind in FORMATS if kind.name == format_name)
+        yield rounded(verb, kind, LONG, True, np.random.default_rng())
+
+
 if __name__ == "__main__":
-    sys.exit(report.write("arithmetic", checks(), "python -m tests.conformance.arithmetic") != 0)
+    command = "python -m tests.conformance.arithmetic"
+    if sys.argv[1:]:
+        sys.exit(report.replace("arithmetic", chosen(sys.argv[1:])) != 0)
+    sys.exit(report.write("arithmetic", checks(), command) != 0)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -27,19 +28,37 @@ class Row:
 
 
 def write(name: str, rows: Iterable[Row], command: str) -> int:
-    """Writes ``results/<name>.json`` as rows come, and returns how many differences there were."""
-    started, found = time.monotonic(), list[Row]()
-    for row in _announced(rows):
-        found.append(row)
+    """Writes ``results/<name>.json`` and returns how many differences there were."""
+    started, found = time.monotonic(), list(_announced(rows))
+    head = {"command": command, "seconds": round(time.monotonic() - started)}
+    _save(name, head, [_plain(row) for row in found])
+    return sum(row.differences for row in found)
+
+
+def replace(name: str, rows: Iterable[Row]) -> int:
+    """Puts rows in the place of older ones of the same op, dtype and oracle; the rest of the file stays."""
+    data = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    found = {(row.op, row.dtype, row.oracle): row for row in _announced(rows)}
+    kept = [
+        _plain(found[key]) if (key := (old["op"], old["dtype"], old["oracle"])) in found else old
+        for old in data["rows"]
+    ]
+    _save(name, {"command": data["command"], "seconds": data["seconds"]}, kept)
+    return sum(row.differences for row in found.values())
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    return {key: value for key, value in asdict(row).items() if value != ""}
+
+
+def _save(name: str, head: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
     data = {
-        "command": command, "seconds": round(time.monotonic() - started),
-        "differences": sum(row.differences for row in found), "vectors": sum(row.vectors for row in found),
-        "rows": [{key: value for key, value in asdict(row).items() if value != ""} for row in found],
+        **head, "differences": sum(row["differences"] for row in rows),
+        "vectors": sum(row["vectors"] for row in rows), "rows": rows,
     }
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps(data, indent=1).replace("{\n   ", "{").replace("\n   \"", " \"").replace("\n  }", "}")
     (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-    return data["differences"]
 
 
 def _announced(rows: Iterable[Row]) -> Iterator[Row]:
