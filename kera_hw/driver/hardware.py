@@ -104,16 +104,12 @@ def design_hardware(
     store = Store()
     optimised = optimise(single_export_graph(graph, export)).graph
     store.origins.update(optimised.origins)
-    flat = _flat(optimised.exports[0], store, options.interval or 1)
-    try:
-        netlist, plan, clock_mhz, notes = _plan(flat, device, options, progress, files or {}, scale)
-    except KeraError:
-        # A loop that keeps an item for long may not fit a recurrence or a latency that a pipeline does.
-        pipelined = _flat(optimised.exports[0], store, 1)
-        if pipelined.region == flat.region:
-            raise
-        flat = pipelined
-        netlist, plan, clock_mhz, notes = _plan(flat, device, options, progress, files or {}, scale)
+
+    def planned(flat: FlatDesign, wanted: TargetOptions) -> _Planned:
+        return _Planned(flat, *_plan(flat, device, wanted, progress, files or {}, scale))
+
+    found = _choose(lambda interval: _flat(optimised.exports[0], store, interval), planned, options)
+    flat, netlist, plan, notes = found.flat, found.netlist, found.plan, found.notes
     faults = verify_plan(netlist, plan, DelayModel(device, scale))
     if faults:
         raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")
@@ -121,8 +117,53 @@ def design_hardware(
     interface: Literal["stream", "none"] = "none" if options.interface == "none" else "stream"
     emitted = emit_verilog(netlist, plan, interface, "ecp5" if device.family == "ecp5" else "generic")
     return HardwareDesign(
-        graph, export, device, flat, netlist, plan, emitted, clock_mhz, scale, tuple(notes)
+        graph, export, device, flat, netlist, plan, emitted, found.clock_mhz, scale, tuple(notes)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    flat: FlatDesign
+    netlist: Netlist
+    plan: Plan
+    clock_mhz: float
+    notes: list[Diagnostic]
+
+
+def _choose(
+    flatten: Callable[[int], FlatDesign], planned: Callable[[FlatDesign, TargetOptions], _Planned],
+    options: TargetOptions,
+) -> _Planned:
+    """The design with loops kept where the interval allows them, they fit, and it is the smaller one.
+
+    A loop that keeps an item for long may not fit a recurrence, a clock or a latency that a pipeline does.
+    """
+    flat = flatten(options.interval or 1)
+    if options.interval is not None:
+        try:
+            return planned(flat, options)
+        except KeraError as fault:
+            if not _folds(flat):
+                raise
+            found = planned(flatten(1), options)
+            note = f"Division and square root are pipelined, not folded: {fault.diagnostics[0].message}"
+            return replace(found, plan=replace(found.plan, notes=(*found.plan.notes, note)))
+    found = planned(flat, options)
+    interval = found.plan.initiation_interval
+    flat = flatten(interval) if interval > 1 else flat
+    if not _folds(flat):
+        return found
+    try:
+        folded = planned(flat, replace(options, interval=interval))
+    except KeraError:
+        return found
+    fits = folded.clock_mhz >= found.clock_mhz and folded.plan.estimate.lut < found.plan.estimate.lut
+    return folded if fits else found
+
+
+def _folds(flat: FlatDesign) -> bool:
+    """Whether a loop was kept."""
+    return any(node.opcode == "control.loop" for node in flat.region.nodes())
 
 
 def _flat(export: Export, store: Store, interval: int) -> FlatDesign:

@@ -62,3 +62,17 @@ def test_a_recurrence_that_is_too_short_for_loops_is_pipelined(tmp_path: Path) -
     design = design_hardware(loaded.graph, loaded.graph.exports[0], TargetOptions(interval=interval))
     assert not any(isinstance(cell, Fold) for cell in design.netlist.cells)
     assert design.plan.initiation_interval == interval
+    assert any("pipelined, not folded" in note for note in design.plan.notes)
+
+
+def test_an_interval_that_a_recurrence_sets_is_made_use_of(tmp_path: Path) -> None:
+    source = tmp_path / "s.kera"
+    source.write_text(
+        "pub stream s(x: f32, y: bf16) -> (f32, bf16) {\n"
+        "  state sum: f32 = 0.0;\n  sum = sum + x * sum;\n  (sum, sqrt(y))\n}\n"
+    )
+    loaded = load_program(source)
+    assert loaded.graph is not None, loaded.diagnostics
+    design = design_hardware(loaded.graph, loaded.graph.exports[0], TargetOptions())
+    assert design.plan.initiation_interval >= iterative.interval_of_sqrt(KINDS["bf16"])
+    assert any(isinstance(cell, Fold) for cell in design.netlist.cells)
