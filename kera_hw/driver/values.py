@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -53,9 +54,18 @@ def _read_value(name: str, text: str, kind: Type) -> Any:
     if path.suffix in (".npy", ".npz"):
         return _read_numpy(name, path, kind)
     try:
-        return _literal(json.loads(text, parse_float=Decimal), kind)
+        return _literal(_parsed(text), kind)
     except (ValueError, TypeError, KeyError, RecursionError):
-        _reject(f"`{text}` is no value of type {kind} for `{name}`; write JSON or name a .npy file.")
+        _reject(f"`{text}` is no value of type {kind} for `{name}`; write a number, JSON, or name a .npy file.")
+
+
+def _parsed(text: str) -> Any:
+    """JSON, or as a scalar what the language and results also write: 0xff, 0b101, nan, inf, -inf."""
+    if text in _WORDS:
+        return text
+    if re.fullmatch(r"-?0[box][0-9a-fA-F_]+", text):
+        return int(text, 0)
+    return json.loads(text, parse_float=Decimal)
 
 
 def _read_numpy(name: str, path: Path, kind: Type) -> Any:

@@ -119,6 +119,15 @@ def test_json_says_infinities_and_nan_in_words_it_reads_again(kera: Kera, path: 
     assert kera(*call, 'y=["one", 2]', "-i", "z=1").status == 2
 
 
+def test_a_scalar_reads_as_the_language_and_results_write_it(kera: Kera, path: Path, tmp_path: Path) -> None:
+    result = kera("run", str(path), "--fn", "same", "-i", "x=-inf", "-i", "y=[1, 2]", "-i", "z=nan")
+    assert "0 = -inf (0xff800000)" in result.out and "2 = nan (0x7e00)" in result.out
+    program = tmp_path / "mask.kera"
+    program.write_text("pub fn mask(x: u32) -> u32 { x & 0xff }")
+    assert kera("run", str(program), "--fn", "mask", "-i", "x=0xab_cd").out.startswith("205")
+    assert kera("run", str(program), "--fn", "mask", "-i", "x=0xx").status == 2
+
+
 def test_files_carry_bf16_as_its_bits(kera: Kera, path: Path, tmp_path: Path) -> None:
     y, out = tmp_path / "y.npy", tmp_path / "out.npz"
     np.save(y, np.array([1.5, -2], ml_dtypes.bfloat16))
