@@ -56,7 +56,7 @@ def _read_value(name: str, text: str, kind: Type) -> Any:
     try:
         return _literal(_parsed(text), kind)
     except (ValueError, TypeError, KeyError, RecursionError):
-        _reject(f"`{text}` is no value of type {kind} for `{name}`; write a number, JSON, or name a .npy file.")
+        _reject(f"`{text}` is no value of type {kind} for `{name}`; write JSON or name a .npy file.")
 
 
 def _parsed(text: str) -> Any:
