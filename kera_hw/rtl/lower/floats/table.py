@@ -14,7 +14,7 @@ from kera_hw.rtl.lower.floats import add, compare, divide, elementary, fma, inte
 from kera_hw.rtl.lower.floats.canonical import mark
 from kera_hw.rtl.lower.floats.units import Unit
 from kera_hw.support import Diagnostic
-from kera_hw.types import F32, FloatType
+from kera_hw.types import FloatType
 
 UNITS: Mapping[str, Unit] = {
     "floating.add": Unit(add.lower_add),
@@ -34,7 +34,7 @@ UNITS: Mapping[str, Unit] = {
     "floating.is_finite": Unit(signs.lower_is_finite),
     **compare.UNITS,
     **integral.UNITS,
-    **{f"floating.{name}": Unit(lower, frozenset({F32})) for name, lower in elementary.FUNCTIONS_F32.items()},
+    **elementary.UNITS,
 }
 
 
