@@ -91,6 +91,11 @@ class Mpfr:
         gmpy2.set_context(self.context)
         return gmpy2.mul_2exp(exact, exponent) if exponent >= 0 else gmpy2.div_2exp(exact, -exponent)
 
+    def integers(self, numbers: Sequence[int]) -> list[Any]:
+        """Exact integers, each rounded once."""
+        gmpy2.set_context(self.context)
+        return list(map(gmpy2.mpfr, numbers))
+
     def of(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """A function of MPFR in this format."""
         return self._in(function)
