@@ -48,7 +48,7 @@ def _elementary(verb: str, doc: str) -> OpSpec:
     def evaluate(call: EvalCall) -> Sequence[Array]:
         return (elementary.evaluate(verb, call.args[0], float_kind(call.arg_types[0])),)
 
-    doc = f"{doc}: correctly rounded below f64; on f64 within 1 ulp, by an algorithm of +, -, *, / and sqrt."
+    doc = f"{doc}: correctly rounded below f64; on f64 within 1 ulp, by a fixed program of +, -, * and /."
     return OpSpec(
         name, doc, same_type_rule(name, 1, FLOAT), evaluate, frozenset({Trait.ELEMENTWISE})
     )
