@@ -1,0 +1,76 @@
+"""Elementary functions as lowered graphs: 16-bit formats on every argument, f32 at hard ones, against MPFR.
+
+That every f32 argument is right is shown by ``python -m tests.conformance.exhaustive_rtl NAME``.
+"""
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from kera_hw.graph.node import Region
+from kera_hw.graph.store import Store
+from kera_hw.interp import run_region
+from kera_hw.numerics.elementary import FUNCTIONS
+from kera_hw.rtl.lower.builder import Builder
+from kera_hw.rtl.lower.design import LoweringError
+from kera_hw.rtl.lower.floats import table
+from kera_hw.rtl.lower.floats.elementary import FUNCTIONS_F32
+from kera_hw.types import BF16, F16, F32, F64, FloatType, IntType, numpy_dtype
+from tests.conformance.report import RESULTS
+from tests.exhaustive.oracle import correct
+
+# Arguments whose results lie nearest to half-way points, or are exactly there (exp2 of -150).
+HARD = (
+    0x3B429D37, 0xBCF3A937, 0xC3160000, 0xC3150000, 0x65D890D3, 0x6F31A8EC, 0x33800000, 0xB3800000, 0x33000000,
+    0xB2FFFFFF, 0x3F7FFFFF, 0x3F800001, 0x42B17217, 0x42B17218, 0xC2CFF1B4, 0xC2CFF1B5, 0xC2AEAC50, 0x41102CB0,
+)
+
+
+def region_of(name: str, kind: FloatType) -> Region:
+    store = Store()
+    word = store.param(0, IntType(kind.width_bits, False))
+    result = table.apply(Builder(store), f"floating.{name}", kind, word)
+    return store.region([word.type], [result])
+
+
+def check(name: str, kind: FloatType, words: np.ndarray) -> None:
+    (got,) = run_region(region_of(name, kind), [words], batch=len(words))
+    wanted = correct(name, words.view(numpy_dtype(kind)), kind).view(words.dtype)
+    wrong = np.flatnonzero(got != wanted)
+    shown = [f"{words[i]:x}: {got[i]:x}, not {wanted[i]:x}" for i in wrong[:5]]
+    assert not len(wrong), f"{len(wrong)} differ: {shown}"
+
+
+@pytest.mark.parametrize("kind", (F16, BF16), ids=str)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_argument_of_16_bits(name: str, kind: FloatType) -> None:
+    check(name, kind, np.arange(1 << 16, dtype=np.uint16))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_F32)
+def test_f32_at_corners_and_at_random(name: str) -> None:
+    rng = np.random.default_rng(7)
+    exponents = np.arange(256, dtype=np.uint32) << 23
+    fractions = np.array([0, 1, 2, 0x3FFFFF, 0x400000, 0x7FFFFE, 0x7FFFFF], dtype=np.uint32)
+    corners = (exponents[:, None] + fractions).ravel()
+    # Everything of interest happens between 2^-30 and 2^8.
+    near = rng.integers(97 << 23, 135 << 23, 6000, dtype=np.uint32)
+    words = np.concatenate([corners, near, rng.integers(0, 1 << 31, 1000, dtype=np.uint32)])
+    check(name, F32, np.concatenate([words, words | np.uint32(1 << 31), np.array(HARD, dtype=np.uint32)]))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_F32)
+def test_every_f32_argument_is_on_record(name: str) -> None:
+    record = json.loads((RESULTS / f"rtl_{name}.json").read_text())
+    assert record["vectors"] == 1 << 32
+    assert record["differences"] == 0
+
+
+@pytest.mark.parametrize(("name", "kind"), [("exp", F64), ("erf", F64)], ids=str)
+def test_what_has_no_circuit_is_refused_by_name(name: str, kind: FloatType) -> None:
+    with pytest.raises(LoweringError) as refused:
+        region_of(name, kind)
+    assert refused.value.diagnostic.code == "K0701"
+    assert f"`floating.{name}` on {kind}" in refused.value.diagnostic.message
