@@ -185,7 +185,8 @@ class Clocked:
         other = _other_source(terms, self.start)
 
         def source(bus: str, time: int, width: int) -> Term:
-            return self._bus(terms, item, bus, width) if time == self.start else other(bus, time, width)
+            own = time == self.start and any(leaf.bus == bus for leaf in self.flat.inputs)
+            return self._bus(terms, item, bus, width) if own else other(bus, time, width)
 
         return Unrolling(terms, self.circuit, source, cuts, fault, replace)
 
