@@ -69,7 +69,8 @@ class Proof:
         lines = [f"{self.function}: for all inputs, by {solver_version()}", f"  {self.fingerprint}"]
         for verdict in self.verdicts:
             figures = f"{verdict.seconds:.1f} s{_cases(verdict)}"
-            lines.append(f"  {verdict.level}: {_VERDICTS[verdict.outcome]} ({figures})")
+            through = f" through the {verdict.through}" if verdict.through else ""
+            lines.append(f"  {verdict.level}: {_VERDICTS[verdict.outcome]}{through} ({figures})")
             if verdict.fault is not None:
                 lines.append(f"    planted fault refuted: {verdict.fault.text}")
         return "\n".join([*lines, *("  " + item.text() for item in self.mismatches)])
@@ -79,7 +80,7 @@ class Proof:
             "function": self.function,
             "fingerprint": self.fingerprint,
             "proved": self.proved,
-            "levels": [_row(verdict) for verdict in self.verdicts],
+            "levels": [verdict_row(verdict) for verdict in self.verdicts],
             "mismatches": [item.to_json() for item in self.mismatches],
         }
 
@@ -96,11 +97,12 @@ _VERDICTS = {
 }
 
 
-def _row(verdict: Verdict) -> dict[str, Any]:
+def verdict_row(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as a plain JSON object."""
     fault = verdict.fault
     return {
         "level": verdict.level,
-        "against": "source graph",
+        "against": verdict.through or "source graph",
         "result": verdict.outcome,
         "seconds": round(verdict.seconds, 3),
         "cases": verdict.cases,
@@ -134,9 +136,13 @@ def prove_export(
     mismatches: list[Mismatch] = []
     diagnostics: list[Diagnostic] = []
     try:
-        for implementation in _levels(design, progress):
-            verdict = check(export, implementation, limit_s, seed, progress=progress)
+        reference: Implementation | None = None
+        for implementation in design_levels(design, progress):
+            verdict = check(
+                export, implementation, limit_s, seed, progress=progress, reference=reference
+            )  # fmt: skip
             verdicts.append(verdict)
+            reference = implementation if verdict.outcome == "proved" else reference
             diagnostics += _remarks(export, verdict)
             if verdict.counterexample is not None:
                 mismatches.append(_shown(graph, export, options, verdict.level, verdict.counterexample))
@@ -149,7 +155,8 @@ def prove_export(
     return Proof(export.name, graph.fingerprint, tuple(verdicts), tuple(mismatches), tuple(diagnostics))
 
 
-def _levels(design: HardwareDesign, progress: Progress) -> Iterator[Implementation]:
+def design_levels(design: HardwareDesign, progress: Progress = lambda _: None) -> Iterator[Implementation]:
+    """The descriptions of a design without handshake that can be held against its graph."""
     yield Lowered(design.flat)
     progress("reading the Verilog")
     circuit = emitted_circuit(design.emitted)
