@@ -1,10 +1,12 @@
-"""`python -m bench`: all benchmarks, or one: qor, estimate, compile."""
+"""`python -m bench`: all benchmarks, or one: qor, fpu, estimate, compile."""
 from __future__ import annotations
 
 import sys
 from importlib import import_module
 
-BENCHES = {"qor": "bench.qor", "estimate": "bench.estimate_error", "compile": "bench.compile"}
+BENCHES = {
+    "qor": "bench.qor", "fpu": "bench.fpu", "estimate": "bench.estimate_error", "compile": "bench.compile",
+}
 
 
 def main() -> int:

@@ -164,7 +164,13 @@ class Net:
     def equal(self, a: Bits, b: Bits) -> Bits:
         """Whether vectors of one width are equal, two bits a gate."""
         pairs = list(zip(self.bits_of(a), self.bits_of(b)))
-        same: list[Bits] = [self.logic(truth.XNOR, pair, 1) for pair in pairs]
+        plain = [pair for pair in pairs if all(bit[0].cell is not None for bit in pair)]
+        same = [self.logic(truth.XNOR, pair, 1) for pair in pairs if pair not in plain]
+        same += [
+            self.logic(truth.XNOR, plain[k], 1) if k + 1 == len(plain)
+            else self.logic(truth.BOTH_SAME, (*plain[k], *plain[k + 1]), 1)
+            for k in range(0, len(plain), 2)
+        ]
         return self.reduce("and", same)
 
     # Arithmetic

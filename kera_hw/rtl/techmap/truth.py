@@ -14,6 +14,7 @@ XNOR = 0b1001
 AND_NOT = 0b0010  # a & ~b
 MUX = 0b11001010  # operand 2 ? operand 1 : operand 0
 XOR3 = 0b10010110
+BOTH_SAME = 0b1001_0000_0000_1001  # operand 0 equals operand 1, and operand 2 operand 3
 
 
 def mask(count: int) -> int:

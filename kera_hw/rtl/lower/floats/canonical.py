@@ -50,4 +50,5 @@ def canonical(builder: Builder, kind: FloatType, ref: Ref) -> Ref:
         return ref
     fields = unpack(builder, kind, ref)
     wires = fields.wires
-    return mark(builder, kind, wires.select(fields.is_nan, wires.const(kind.canonical_nan, kind.width_bits), ref))
+    one = wires.const(kind.canonical_nan, kind.width_bits)
+    return mark(builder, kind, wires.select(fields.is_nan, one, ref))

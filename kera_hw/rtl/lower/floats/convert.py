@@ -201,16 +201,16 @@ def _amount(x: Fields, exponent: Ref, highest: int, clears: int, none: Ref) -> R
     Too far is all ones, which shifts at least ``clears`` bits out; where ``none`` holds, nothing moves.
     """
     wires, form = x.wires, x.form
-    bits = clears.bit_length()
-    span = IntType(max(form.exponent_bits, (form.bias + highest).bit_length()) + 2, True)
-    places = wires.subtract(wires.builder.const(span, form.bias + highest), wires.cast(exponent, span))
-    pattern = wires.resize(places, span.width_bits)
-    amount = wires.low_bits(pattern, bits)
-    if bits < span.width_bits - 1:
-        far = wires.any(wires.bits(pattern, span.width_bits - 2, bits))
-        amount = wires.either(amount, wires.spread(far, bits))
-    if 0 <= form.bias + highest - form.top < clears:  # elsewhere the top exponent is too far by itself
-        amount = wires.either(amount, wires.spread(x.is_nan, bits))
+    bits, top = clears.bit_length(), form.bias + highest  # top: the exponent field that does not move
+    near = wires.resize(exponent, bits)
+    # top - e is the complement of e - top - 1, a sum with a constant of few bits.
+    amount = wires.invert(wires.add(near, wires.const(-(top + 1) % (1 << bits), bits)))
+    least = top - (1 << bits) + 1
+    far = x.is_nan
+    if least > 0:
+        below = wires.less(exponent, wires.const(min(least, form.top), form.exponent_bits))
+        far = wires.either(far, below)
+    amount = wires.either(amount, wires.spread(far, bits))
     return wires.select(none, wires.const(0, bits), amount)
 
 

@@ -86,9 +86,8 @@ def _rounded(wires: Wires, form: Format, value: Ref, moves: list[Ref], negative:
     fraction, width = form.fraction_bits, wires.width(value)
     extra = width - 1 - fraction
     top = wires.bit(value, width - 1)
-    chosen = wires.select(
-        top, wires.bits(value, extra + fraction - 1, extra), wires.bits(value, extra + fraction - 2, extra - 1)
-    )
+    here = wires.bits(value, extra + fraction - 1, extra)
+    chosen = wires.select(top, here, wires.bits(value, extra + fraction - 2, extra - 1))
     half = wires.select(top, wires.bit(value, extra - 1), wires.bit(value, extra - 2))
     lowest = wires.select(top, wires.bit(value, extra), wires.bit(value, extra - 1))
     rest = wires.both(top, wires.differ(wires.bit(value, extra - 2), negative))

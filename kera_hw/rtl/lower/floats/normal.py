@@ -46,7 +46,8 @@ def normalise(
     for high, low in rank_bounds(bits):
         if high == 0:
             break
-        rank = _pair(wires, value, high, left, ample) if high > low else _single(wires, value, high, left, ample)
+        decide = _pair if high > low else _single
+        rank = decide(wires, value, high, left, ample)
         if out is not None:
             rank = [wires.either(move, out) for move in rank]
         for k, move in zip(range(high, low - 1, -1), rank):
@@ -109,9 +110,8 @@ def round_staged(
     def low_any(count: int) -> Ref:
         return wires.any(wires.low_bits(value, count)) if count else wires.flag(False)
 
-    chosen = wires.select(
-        last, wires.bits(value, extra + fraction - 2, extra - 1), wires.bits(value, extra + fraction - 1, extra)
-    )
+    here = wires.bits(value, extra + fraction - 1, extra)
+    chosen = wires.select(last, wires.bits(value, extra + fraction - 2, extra - 1), here)
     half = wires.select(last, wires.bit(value, extra - 2), wires.bit(value, extra - 1))
     lowest = wires.select(last, wires.bit(value, extra - 1), wires.bit(value, extra))
     below = wires.either(sticky, low_any(extra - 2), wires.unless(wires.bit(value, extra - 2), last))
