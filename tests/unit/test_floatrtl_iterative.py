@@ -10,6 +10,7 @@ from kera_hw.driver.session import load_program
 from kera_hw.driver.targets import TargetOptions
 from kera_hw.rtl.lower.floats import iterative
 from kera_hw.rtl.sim.reference import evaluate
+from kera_hw.rtl.toolchain.verilator import lint
 from kera_hw.schedule.netlist import Fold
 from kera_hw.schedule.simulate import simulate_netlist
 from kera_hw.types import FloatType
@@ -43,6 +44,9 @@ def test_netlist_and_plan(op: str, text: str, interval: int, tmp_path: Path) -> 
     sooner = design_hardware(loaded.graph, export, TargetOptions(interval=interval - 1))
     assert not any(isinstance(cell, Fold) for cell in sooner.netlist.cells)
     assert folded.plan.estimate.lut < sooner.plan.estimate.lut
+    verilog = tmp_path / "f.v"
+    verilog.write_text(folded.emitted.verilog)
+    assert lint([verilog], "f") == []
     columns = operands(kind, ARITY[op], 200, seed=3)
     buses = [bus for bus, _ in folded.netlist.inputs]
     want = foreign(op, kind, columns)

@@ -76,8 +76,8 @@ class _Shell(Elaboratable):
             with module.If(moves):
                 module.d.sync += recent.eq(Cat(taken, recent[:-1]))
             return due
-        self.wait = Signal(range(interval), name="wait")  # moves until the next item may be admitted
-        module.d.comb += due.eq(self.wait == 0)
+        self.wait = Signal(range(interval), name="pause")  # moves until the next item may be admitted
+        module.d.comb += due.eq(~self.wait.any())
         with module.If(moves):
             with module.If(~due):
                 module.d.sync += self.wait.eq(self.wait - 1)

@@ -19,6 +19,9 @@ from kera_hw.schedule.plan import Plan
 Interface = Literal["stream", "none"]
 Style = Literal["ecp5", "generic"]
 
+# A result's unread bits are left for synthesis to drop, which a linter would rather not see.
+_QUIET, _LOUD = "/* verilator lint_off UNUSEDSIGNAL */", "/* verilator lint_on UNUSEDSIGNAL */\n"
+
 # Modules that instantiate vendor cells in synthesis (Yosys defines SYNTHESIS) and simulate without them.
 _LIBRARY = ("kera_ecp5_add", "kera_ecp5_mul", "kera_ecp5_lut", "kera_ecp5_mux", "kera_ecp5_rom")
 
@@ -80,10 +83,8 @@ def emit_verilog(
         spec = ShellSpec(
             name, plan.latency_cycles, plan.initiation_interval, netlist.inputs, outputs, control,
         )
-        parts.append(shell_verilog(netlist.name, interface, spec))
-    # A result's unread bits are left for synthesis to drop, which a linter would rather not see.
-    quiet = ("/* verilator lint_off UNUSEDSIGNAL */", "/* verilator lint_on UNUSEDSIGNAL */\n")
-    parts += [quiet[0], datapath.text + quiet[1]]
+        parts.append(_QUIET + "\n" + shell_verilog(netlist.name, interface, spec) + _LOUD)
+    parts += [_QUIET, datapath.text + _LOUD]
     parts += _library(datapath.text)
     parts.append("`default_nettype wire\n")
     return Emitted(
