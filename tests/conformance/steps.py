@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
-from math import copysign, isfinite, isnan, nan
+from dataclasses import dataclass
+from math import copysign, inf, isfinite, isnan, nan, prod
 from typing import Any
 
 import numpy as np
@@ -84,34 +84,67 @@ def fold(order: str, count: int, first: Step, step: Step, combine: Step) -> Scal
     return acc
 
 
-def exact_total(kind: FloatType, terms: Sequence[tuple[Fraction | float, bool]]) -> int:
-    """Bits of the exact sum of terms (a float where not finite), each with its sign."""
-    rounder = oracle.mpfr(kind)
-    special = [term for term, _ in terms if isinstance(term, float)]
-    if special:
-        total = sum(special)
-        return int(rounder.bits_out([total])[0])
-    total_exact = sum((Fraction(term) for term, _ in terms), Fraction(0))
-    if total_exact == 0:
-        return 1 << (kind.width_bits - 1) if all(negative and not term for term, negative in terms) else 0
-    return int(rounder.bits_out([dyadic(rounder, total_exact)])[0])
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """number * 2^exponent and its sign (a zero has one); an infinity or NaN is a float instead."""
+
+    number: int
+    exponent: int
+    negative: bool
 
 
-def dyadic(rounder: oracle.Mpfr, value: Fraction) -> Any:
-    return rounder.scaled(value.numerator, 1 - value.denominator.bit_length())
+Term = Exact | float
 
 
-def term(value: float) -> tuple[Fraction | float, bool]:
-    return (Fraction(value) if isfinite(value) else value), copysign(1, value) < 0
+def term(value: float) -> Term:
+    """A float's exact value."""
+    if not isfinite(value):
+        return value
+    top, bottom = value.as_integer_ratio()
+    return Exact(top, 1 - bottom.bit_length(), copysign(1, value) < 0)
 
 
-def product_term(a: float, b: float) -> tuple[Fraction | float, bool]:
-    negative = copysign(1, a) * copysign(1, b) < 0
-    if isfinite(a) and isfinite(b):
-        return Fraction(a) * Fraction(b), negative
+def product_term(a: float, b: float) -> Term:
+    """An exact product; NaN for a zero and an infinity."""
+    x, y = term(a), term(b)
+    if isinstance(x, Exact) and isinstance(y, Exact):
+        return Exact(x.number * y.number, x.exponent + y.exponent, x.negative != y.negative)
     if isnan(a) or isnan(b) or not a or not b:
-        return nan, False
-    return (-float("inf") if negative else float("inf")), negative
+        return nan
+    return inf if (a > 0) == (b > 0) else -inf
+
+
+_LEAST = -2200  # below the lowest bit of any product
+
+
+def exact_total(kind: FloatType, terms: Sequence[Term]) -> int:
+    """Bits of the exact sum; an exact zero is +0 unless every term is -0."""
+    rounder = oracle.mpfr(kind)
+    special = [item for item in terms if isinstance(item, float)]
+    if special:
+        return int(rounder.bits_out([sum(special)])[0])
+    finite = [item for item in terms if isinstance(item, Exact)]
+    total = sum(item.number << (item.exponent - _LEAST) for item in finite)
+    if total == 0:
+        every = all(item.negative and not item.number for item in finite)
+        return 1 << (kind.width_bits - 1) if every else 0
+    return int(rounder.bits_out([rounder.scaled(total, _LEAST)])[0])
+
+
+def exact_product(kind: FloatType, terms: Sequence[Term]) -> int:
+    """Bits of the exact product."""
+    finite = [item for item in terms if isinstance(item, Exact)]
+    special = [item for item in terms if isinstance(item, float)]
+    negative = (sum(item.negative for item in finite) + sum(item < 0 for item in special)) % 2 == 1
+    rounder = oracle.mpfr(kind)
+    if any(map(isnan, special)) or (special and not all(item.number for item in finite)):
+        return kind.canonical_nan
+    if special:
+        return int(rounder.bits_out([-inf if negative else inf])[0])
+    product = prod(item.number for item in finite)
+    if not product:
+        return int(rounder.bits_out([-0.0 if negative else 0.0])[0])
+    return int(rounder.bits_out([rounder.scaled(product, sum(item.exponent for item in finite))])[0])
 
 
 # ---------------------------------------------------------------- operands
