@@ -58,7 +58,8 @@ def read_results(root: Path = ROOT) -> list[Result]:
 def _rows(data: Any) -> Iterator[Result]:
     if isinstance(data, Mapping) and "rows" in data:
         for row in data["rows"]:
-            yield _result({"command": data.get("command", ""), **row})
+            whole = {"command": data.get("command", ""), **row}
+            yield _proof(whole) if "unit" in row else _result(whole)
     elif isinstance(data, Mapping) and "functions" in data:
         for name, row in data["functions"].items():
             yield _within_an_ulp(name, data, row)
@@ -80,6 +81,16 @@ def _result(row: Mapping[str, Any]) -> Result:
         row.get("oracle") or ("MPFR, close calls of libm" if "decided_by_libm" in row else "MPFR"),
         vectors, row["differences"], bool(row.get("exhaustive", width and vectors == 1 << width)),
         row.get("note", ""), row.get("command", ""),
+    )
+
+
+def _proof(row: Mapping[str, Any]) -> Result:
+    """A solver's verdict about a unit, for all inputs at once."""
+    verb, _, kind = row["unit"].rpartition("-")
+    what = f"{row['level']} {row['result']} against {row['against']} in {row['seconds']:.0f} s"
+    return Result(
+        f"floating.{verb}", kind, "formal", what, 0, int(row["result"] in ("refuted", "differs")),
+        row["result"] == "proved", "", row["command"],
     )
 
 
@@ -146,9 +157,8 @@ def _cell(results: list[Result]) -> str:
     parts: list[str] = []
     for (oracle, note), group in by.items():
         count, wrong = sum(item.vectors for item in group), sum(item.differences for item in group)
-        text = f"{'all ' if all(item.exhaustive for item in group) else ''}{count:,} against {oracle}"
-        if count == 0:
-            text = oracle
+        complete = all(item.exhaustive for item in group)
+        text = f"{'all ' if complete else ''}{count:,} against {oracle}" if count else oracle
         text += f" ({note})" if note else ""
         parts.append(text + (f" **{wrong:,} differ**" if wrong else ""))
     return "; ".join(parts) or "–"
