@@ -167,7 +167,7 @@ def tanh() -> None:
 def erf() -> None:
     """erf from 2^-27 (and below, where it is linear) to 4."""
     cuts = {
-        **dict.fromkeys(range(-27, -12), 4), **dict.fromkeys(range(-12, -1), 5), -1: 6, 0: 6, 1: 7,
+        **dict.fromkeys(range(-27, -12), 4), **dict.fromkeys(range(-12, -1), 5), -1: 7, 0: 7, 1: 7,
     }
     octaves("erf", "Table of erf on f32.", mp.erf, cuts, offset_bits=19)
 
