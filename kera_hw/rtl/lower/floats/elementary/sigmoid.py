@@ -62,7 +62,7 @@ def _upper(exact: Exact, fields: Fields, size: Ref, small: Ref) -> Ref:
 
 
 def _product(exact: Exact, power: Ref, upper: Ref) -> Ref:
-    """``2 power upper`` with 57 fraction bits from factors with as many: all but the lowest partial product."""
+    """``2 power upper`` with 57 fraction bits, as its factors: all but the lowest partial product."""
 
     def pieces(value: Ref, lowest: int) -> list[Ref]:
         last = lowest + 2 * TILE_BITS
