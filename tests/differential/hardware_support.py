@@ -16,6 +16,7 @@ from kera_hw.graph import Export, Graph, Store
 from kera_hw.graph.generate import GraphGenerator, generatable_ops
 from kera_hw.graph.keg_write import collect_regions
 from kera_hw.interp import flatten_value, run_export, run_region, unsupported_ops
+from kera_hw.numerics.floatbits import from_bits, to_bits
 from kera_hw.rtl.emit.verilog import Emitted
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
@@ -130,9 +131,7 @@ def flat_outputs(export: Export, flat: FlatDesign, inputs: Mapping[str, Any], it
     if not flat.states:
         return run_region(flat.region, columns, batch=items)
     kinds = flat.region.params[len(columns) :]
-    state = [
-        np.array([_signed(s.initial, kind)]).astype(numpy_dtype(kind)) for s, kind in zip(flat.states, kinds)
-    ]
+    state = [_initial(s.initial, kind) for s, kind in zip(flat.states, kinds)]
     rows: list[list[np.ndarray]] = []
     for k in range(items):
         results = run_region(flat.region, [*(c[k : k + 1] for c in columns), *state], batch=1)
@@ -140,6 +139,13 @@ def flat_outputs(export: Export, flat: FlatDesign, inputs: Mapping[str, Any], it
         rows.append(results[:split])
         state = results[split:]
     return [np.concatenate(column) for column in zip(*rows)]
+
+
+def _initial(raw: int, kind: Type) -> np.ndarray:
+    """A state's initial value as a batch of one."""
+    if isinstance(kind, FloatType):
+        return from_bits(np.array([raw], dtype=f"u{kind.width_bits // 8}"), kind)
+    return np.array([_signed(raw, kind)]).astype(numpy_dtype(kind))
 
 
 def _signed(raw: int, kind: Type) -> int:
@@ -216,7 +222,8 @@ def flat_buses(flat: FlatDesign, columns: Sequence[np.ndarray], items: int) -> B
     buses: Buses = {bus: [0] * items for bus, _ in flat.out_buses}
     for leaf, column in zip(flat.outputs, columns, strict=True):
         mask = (1 << leaf.width_bits) - 1
-        for k, value in enumerate(np.broadcast_to(column, items).tolist()):
+        raw = to_bits(column) if isinstance(leaf.type, FloatType) else column
+        for k, value in enumerate(np.broadcast_to(raw, items).tolist()):
             buses[leaf.bus][k] |= (int(value) & mask) << leaf.low
     return buses
 

@@ -54,7 +54,7 @@ def _is_narrow(pattern: Pattern) -> bool:
 
 def _logic(net: Net, select: Bits, choices: Sequence[Bits], pattern: Pattern, width: int) -> Bits:
     """The bits' function of their signals and the select bits."""
-    count = max(pattern) + 1
+    count = max(0, max(pattern) + 1)
     operands = [_narrowed(choices[pattern.index(k)]) for k in range(count)]
     operands += [slice_bits(select, k, 1) for k in (0, 1)]
     table = 0

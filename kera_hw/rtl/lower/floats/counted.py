@@ -17,13 +17,13 @@ def counted(wires: Wires, form: Format, bits: Ref, negative: Ref) -> Ref:
     value = wires.resize(bits, 1 << count)
     if source < 1 << count:  # copies of the sign above: complemented, they are the zeros wanted there
         value = wires.cat(wires.spread(negative, (1 << count) - source), bits)
-    moves: list[Ref] = []
+    stays: list[Ref] = []  # of each move: whether it is not made
     if count > 1:  # the longest move alone: its multiplexer has room for the complement
         half = 1 << (count - 1)
         upper, lower = wires.high_bits(value, half), wires.low_bits(value, half)
-        moves.append(_clear(wires, upper, negative))
-        upper = wires.select(moves[0], lower, upper)
-        lower = wires.select(moves[0], wires.const(0, half), lower)
+        stays.append(_unlike(wires, upper, negative))
+        upper = wires.select(stays[0], upper, lower)
+        lower = wires.select(stays[0], lower, wires.const(0, half))
         value = wires.cat(wires.flip_if(negative, upper), wires.flip_if(negative, lower))
     else:
         value = wires.flip_if(negative, value)
@@ -33,18 +33,23 @@ def counted(wires: Wires, form: Format, bits: Ref, negative: Ref) -> Ref:
     for high, low in _bounds(count - 2):
         rank = _tests(wires, value, high, low)
         if high == low:
-            value = wires.select(rank[0], _filled(wires, value, 1 << low, negative), value)
+            value = wires.select(rank[0], value, _filled(wires, value, 1 << low, negative))
         else:
             value = _four_way(wires, value, rank, low, negative)
-        moves += rank
-    return _rounded(wires, form, value, moves, negative)
+        stays += rank
+    return _rounded(wires, form, value, stays, negative)
 
 
-def _clear(wires: Wires, piece: Ref, negative: Ref) -> Ref:
-    """Whether all bits equal the sign: three of them and the sign make one LUT."""
-    width = wires.width(piece)
-    groups = [wires.bits(piece, min(low + 3, width) - 1, low) for low in range(0, width, 3)]
-    return wires.both(*(wires.none(wires.flip_if(negative, group)) for group in groups))
+def _unlike(wires: Wires, piece: Ref, negative: Ref) -> Ref:
+    """Whether any bit differs from the sign: three of them and the sign make one LUT."""
+    bits = [wires.differ(wires.bit(piece, k), negative) for k in range(wires.width(piece))]
+    groups = [wires.either(*bits[low : low + 3]) for low in range(0, len(bits), 3)]
+    return wires.either(*groups)
+
+
+def _some(wires: Wires, piece: Ref) -> Ref:
+    """Whether any bit is set, as a sum of bits: the flag is wanted as it is, not its complement."""
+    return wires.either(*(wires.bit(piece, k) for k in range(wires.width(piece))))
 
 
 def _bounds(high: int) -> list[tuple[int, int]]:
@@ -58,13 +63,13 @@ def _bounds(high: int) -> list[tuple[int, int]]:
 
 
 def _tests(wires: Wires, value: Ref, high: int, low: int) -> list[Ref]:
-    """Which moves of a rank are made: as many highest bits are clear."""
-    far = wires.none(wires.high_bits(value, 1 << high))
+    """Which moves of a rank are not made: some of as many highest bits are set."""
+    far = _some(wires, wires.high_bits(value, 1 << high))
     if high == low:
         return [far]
     top, near = wires.width(value), 1 << low
-    after = wires.none(wires.bits(value, top - (1 << high) - 1, top - (1 << high) - near))
-    return [far, wires.select(far, after, wires.none(wires.high_bits(value, near)))]
+    after = _some(wires, wires.bits(value, top - (1 << high) - 1, top - (1 << high) - near))
+    return [far, wires.select(far, _some(wires, wires.high_bits(value, near)), after)]
 
 
 def _filled(wires: Wires, value: Ref, places: int, fill: Ref) -> Ref:
@@ -77,11 +82,11 @@ def _four_way(wires: Wires, value: Ref, rank: list[Ref], low: int, fill: Ref) ->
     far, near = wires.bit(step, 1), wires.bit(step, 0)
     moved = [value, *(_filled(wires, value, k << low, fill) for k in (1, 2, 3))]
     return wires.select(
-        far, wires.select(near, moved[3], moved[2]), wires.select(near, moved[1], moved[0])
+        far, wires.select(near, moved[0], moved[1]), wires.select(near, moved[2], moved[3])
     )
 
 
-def _rounded(wires: Wires, form: Format, value: Ref, moves: list[Ref], negative: Ref) -> Ref:
+def _rounded(wires: Wires, form: Format, value: Ref, stays: list[Ref], negative: Ref) -> Ref:
     """The last move, rounding, and the exponent, in one addition."""
     fraction, width = form.fraction_bits, wires.width(value)
     extra = width - 1 - fraction
@@ -92,7 +97,7 @@ def _rounded(wires: Wires, form: Format, value: Ref, moves: list[Ref], negative:
     lowest = wires.select(top, wires.bit(value, extra), wires.bit(value, extra - 1))
     rest = wires.both(top, wires.differ(wires.bit(value, extra - 2), negative))
     if extra > 2:
-        rest = wires.either(rest, wires.invert(_clear(wires, wires.low_bits(value, extra - 2), negative)))
+        rest = wires.either(rest, _unlike(wires, wires.low_bits(value, extra - 2), negative))
     up = wires.select(
         negative,
         wires.either(half, wires.unless(lowest, rest)),
@@ -103,15 +108,15 @@ def _rounded(wires: Wires, form: Format, value: Ref, moves: list[Ref], negative:
     present = wires.either(hidden, negative)
     assert offset % 2 == 0, "the hidden bit stands in the offset's lowest place"
     high_part = wires.select(present, wires.const(offset >> 1, field - 1), wires.const(0, field - 1))
-    number = wires.cat(*(wires.invert(move) for move in moves), top)
+    number = wires.cat(*stays, top)
     kind = uint(form.width - 1)
     total = wires.add(
         wires.cat(wires.resize(number, field), wires.const(0, fraction)),
         wires.cat(high_part, hidden, chosen),
         wires.cast(up, kind),
     )
-    most = (1 << (len(moves) + 1)) - 1
+    most = (1 << (len(stays) + 1)) - 1
     if most < form.top - offset - 1:
         return total
-    limit = wires.const(form.top - offset - 1, len(moves) + 1)
+    limit = wires.const(form.top - offset - 1, len(stays) + 1)
     return wires.select(wires.less(number, limit), total, wires.const(form.infinity, form.width - 1))

@@ -108,4 +108,8 @@ def leaving(builder: Builder, kind: Type, ref: Ref) -> Ref:
     """A result in its own type: bits that can be seen hold the canonical NaN only."""
     if not isinstance(kind, FloatType):
         return ref
-    return builder.op("convert.bitcast", canonical(builder, kind, ref), type=kind)
+    bits = canonical(builder, kind, ref)
+    value = builder.value(bits)
+    if value is None:
+        return builder.op("convert.bitcast", bits, type=kind)
+    return builder.store.op("core.constant", type=kind, value=value.to_bytes(kind.width_bits // 8, "little"))
