@@ -11,6 +11,7 @@ from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats import iterative, recurrence, words
 from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, uint
+from kera_hw.rtl.lower.floats.kinds import kind_flags, quotient_kind
 from kera_hw.rtl.lower.floats.ranks import funnel_right, shift_left
 from kera_hw.rtl.lower.floats.rounding import decide, increment, pack
 from kera_hw.types import FloatType, IntType
@@ -94,13 +95,10 @@ def _place(wires: Wires, form: Format, x: Fields, y: Fields, difference: Ref, ab
     """``difference`` is that of the operands' exponents; ``above`` says that the quotient is at least 1."""
     builder, span, bits = wires.builder, difference.type, amount_bits(form)
     assert isinstance(span, IntType)
-    plain = {fields: wires.none(fields.fraction) for fields in (x, y)}
-    zero = {fields: wires.both(fields.is_small, plain[fields]) for fields in (x, y)}
-    nan = wires.either(
-        *(wires.unless(fields.is_top, plain[fields]) for fields in (x, y)),
-        wires.both(zero[x], zero[y]), wires.both(x.is_top, y.is_top),
-    )
-    infinite = wires.either(nan, x.is_top, zero[y])
+    nan, infinite, special = quotient_kind(wires, *kind_flags(wires, x), *kind_flags(wires, y))
+    # Each spelt by the one before: the registers between then hold one code, not three flags.
+    infinite = wires.either(nan, infinite)
+    special = wires.either(infinite, special)
     # The field that a quotient below 1 has, less 1.
     exponent = wires.add(difference, builder.const(span, form.bias - 2))
     below = wires.less(exponent, builder.const(span, 0))
@@ -110,7 +108,7 @@ def _place(wires: Wires, form: Format, x: Fields, y: Fields, difference: Ref, ab
     overflows = wires.unless(
         wires.invert(wires.less(field, wires.const(form.top - 1, span.width_bits))), below
     )
-    out = wires.either(infinite, zero[x], y.is_top, overflows)
+    out = wires.either(special, overflows)
     amount = wires.either(wires.resize(wanted, bits), wires.spread(wires.either(out, too_far), bits))
     coded = wires.cat(nan, wires.either(infinite, overflows), amount)
     odd = wires.either(out, below)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires
+from kera_hw.rtl.lower.floats.kinds import kind_flags, quotient_kind
 from kera_hw.rtl.lower.floats.rounding import increment, pack
 from kera_hw.rtl.lower.folding import cycles_of, fold
 from kera_hw.types import FloatType, IntType
@@ -41,7 +42,7 @@ def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     # The field of a quotient of 1 or more, and as many as it has digits beside the rounding bit's.
     place = wires.add(difference, builder.const(span, form.bias + precision))
     off, sign = wires.flag(False), wires.differ(x.sign, y.sign)
-    kinds = [flag for f in (x, y) for flag in (f.is_small, f.is_top, wires.none(f.fraction))]
+    kinds = [*kind_flags(wires, x), *kind_flags(wires, y)]
     carried = [x.significand, y.significand, place, off, sign, off, off, off, *kinds]
     top, bottom, place, _, sign, nan, infinite, special, *_ = fold(
         builder, carried, form.fraction_bits, _move_up
@@ -62,19 +63,6 @@ def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     return pack(wires, form, sign, increment(wires, form, upper, significand, up))
 
 
-def _special(
-    wires: Wires, x_small: Ref, x_top: Ref, x_plain: Ref, y_small: Ref, y_top: Ref, y_plain: Ref
-) -> tuple[Ref, Ref, Ref]:
-    """Whether the quotient is NaN; NaN or infinite; one of these or 0. Plain: the fraction is 0."""
-    x_zero, y_zero = wires.both(x_small, x_plain), wires.both(y_small, y_plain)
-    nan = wires.either(
-        wires.unless(x_top, x_plain), wires.unless(y_top, y_plain),
-        wires.both(x_zero, y_zero), wires.both(x_top, y_top),
-    )
-    infinite = wires.either(wires.either(x_top, y_zero), wires.unless(y_top, y_plain))
-    return nan, infinite, wires.either(wires.either(x_top, y_top), wires.either(x_zero, y_zero))
-
-
 def _move_up(builder: Builder, state: list[Ref]) -> list[Ref]:
     """Shift each significand up a bit unless its top bit is set, and keep the place of the quotient.
 
@@ -91,7 +79,7 @@ def _move_up(builder: Builder, state: list[Ref]) -> list[Ref]:
         wires.select(lower, wires.left(top, 1), top),
         wires.select(higher, wires.left(bottom, 1), bottom),
         wires.select(wires.both(begun, wires.differ(lower, higher)), moved, place),
-        wires.flag(True), sign, *_special(wires, *kinds), *kinds,
+        wires.flag(True), sign, *quotient_kind(wires, *kinds), *kinds,
     ]
 
 

@@ -1,7 +1,7 @@
-"""Leading zeros and variable shifts of numbers of any width (``words``)."""
+"""Leading zeros and a variable shift of numbers of any width (``words``)."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from kera_hw.graph.node import Ref
@@ -25,63 +25,11 @@ def leading_zeros(builder: Builder, number: Wide) -> Ref:
     return builder.select(empty, offset, builder.cast(builder.op("bits.clz", upper), kind))
 
 
-_Move = Callable[[Wide, int], Wide]
-
-
-def _staged(builder: Builder, number: Wide, amount: Ref, move: _Move) -> Wide:
-    """Moves by a variable amount below 2^k >= width, two amount bits a stage, the coarse moves first."""
-    bits = min(width_of(amount.type), (number.width_bits - 1).bit_length())
-    for low in range((bits - 1) // 2 * 2, -1, -2):
-        flags = [builder.op("bits.test", amount, index=i) for i in range(low, min(low + 2, bits))]
-        choices = [number if k == 0 else move(number, k << low) for k in range(1 << len(flags))]
-        for flag in flags:
-            choices = [words.select(builder, flag, y, x) for x, y in zip(choices[::2], choices[1::2])]
-        (number,) = choices
-    return number
-
-
-def _beyond(builder: Builder, number: Wide, amount: Ref) -> Ref:
-    """Whether an amount has bits set that the stages do not look at."""
-    bits = (number.width_bits - 1).bit_length()
-    width = width_of(amount.type)
-    if width <= bits:
-        return builder.const(BOOL, 0)
-    upper = builder.op("bits.extract", amount, high=width - 1, low=bits)
-    return builder.op("compare.ne", upper, builder.const(upper.type, 0))
-
-
-def shift_left(builder: Builder, number: Wide, amount: Ref) -> Wide:
-    """``number << amount`` modulo 2^width; zero from the width on. The amount is unsigned."""
-    width = number.width_bits
-    if width <= words.MOST_BITS:
-        return Wide((builder.op("bits.shl", number.word, amount),))
-    far = _beyond(builder, number, amount)
-    moved = _staged(builder, number, amount, lambda x, k: _left(builder, x, k))
-    return words.select(builder, far, words.constant(builder, 0, width), moved)
-
-
-def _left(builder: Builder, number: Wide, amount: int) -> Wide:
-    width = number.width_bits
-    if amount >= width:
-        return words.constant(builder, 0, width)
-    return words.scale(builder, words.extract(builder, number, width - 1 - amount, 0), amount)
-
-
 def _right(builder: Builder, number: Wide, amount: int) -> Wide:
     width = number.width_bits
     if amount >= width:
         return words.constant(builder, 0, width)
     return words.resize(builder, words.extract(builder, number, width - 1, amount), width)
-
-
-def shift_right(builder: Builder, number: Wide, amount: Ref) -> Wide:
-    """``number >> amount``; zero from the width on. The amount is unsigned."""
-    width = number.width_bits
-    if width <= words.MOST_BITS:
-        return Wide((builder.op("bits.shr", number.word, amount),))
-    far = _beyond(builder, number, amount)
-    moved = _staged(builder, number, amount, lambda x, k: _right(builder, x, k))
-    return words.select(builder, far, words.constant(builder, 0, width), moved)
 
 
 def shift_right_sticky(builder: Builder, number: Wide, amount: Ref) -> tuple[Wide, Ref]:

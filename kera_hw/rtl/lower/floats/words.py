@@ -189,23 +189,6 @@ def tree(builder: Builder, opcode: str, refs: Sequence[Ref]) -> Ref:
     return level[0]
 
 
-def equal(builder: Builder, a: Wide, b: Wide) -> Ref:
-    """Whether two numbers of one width are equal."""
-    x, y = _even(builder, (a, b))
-    flags = [builder.op("compare.eq", p, q) for p, q in zip(x.limbs, y.limbs)]
-    return tree(builder, "bits.and", flags)
-
-
-def less(builder: Builder, a: Wide, b: Wide) -> Ref:
-    """Whether a < b, numbers of one width."""
-    if len(_layout(a.width_bits)) == 1:
-        x, y = _even(builder, (a, b))
-        return builder.op("compare.lt", x.word, y.word)
-    width = a.width_bits
-    wider = [resize(builder, number, width + 1) for number in (a, b)]
-    return bit(builder, subtract(builder, *wider), width)
-
-
 # Sums
 
 
@@ -242,11 +225,6 @@ def subtract(builder: Builder, a: Wide, b: Wide) -> Wide:
 def add_or_subtract(builder: Builder, a: Wide, b: Wide, negative: Ref) -> Wide:
     """``negative ? a - b : a + b`` modulo 2^width, in one chain."""
     return add(builder, a, invert_if(builder, negative, b), negative)
-
-
-def negate_if(builder: Builder, flag: Ref, number: Wide) -> Wide:
-    """``flag ? -number : number`` modulo 2^width, in one chain."""
-    return increment(builder, invert_if(builder, flag, number), flag)
 
 
 def multiply(builder: Builder, a: Wide, b: Wide) -> Wide:
