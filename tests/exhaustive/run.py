@@ -1,7 +1,9 @@
 """Every f32 input of elementary functions, in native code: ``python -m tests.exhaustive.run [NAME...]``.
 
 The program of a function is printed as C++, run on all 2^32 inputs and compared with the host's libm in f64
-wherever that decides the rounding with a margin; MPFR settles the close calls. What came out is written to
+wherever that decides the rounding with a margin; MPFR settles the close calls. It runs without the selections
+that patch single inputs: those leave every other input as it is (a test shows that of the program), and the
+inputs found misrounded are evaluated again with them. What came out is written to
 ``results/<name>.json``. Needs g++.
 """
 from __future__ import annotations
@@ -21,9 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from kera_hw.numerics import elementary
+from kera_hw.numerics import elementary, rounding
 from kera_hw.numerics.arrays import Array
-from kera_hw.numerics.elementary.program import Program
+from kera_hw.numerics.elementary import narrow
+from kera_hw.numerics.elementary.program import Program, trace
+from kera_hw.numerics.elementary.run import Runner
 from kera_hw.numerics.floatbits import to_bits
 from kera_hw.types import F32
 from tests.exhaustive import emit_cpp
@@ -66,10 +70,15 @@ class Outcome:
     results: Array
 
 
+def unpatched(name: str) -> Program:
+    """A function's program without the selections that patch single inputs."""
+    return trace(narrow.UNPATCHED[name])
+
+
 def build(name: str, folder: Path, program: Program | None = None) -> Path:
-    """The native checker of a function, for its program or for another one."""
+    """The native checker of a function, for its unpatched program or for another one."""
     source, binary = folder / f"{name}.cpp", folder / name
-    text = emit_cpp.function(program or elementary.program(name, F32), "subject")
+    text = emit_cpp.function(program or unpatched(name), "subject")
     source.write_text(PRELUDE + text + (HERE / "driver.cpp").read_text())
     defines = [f"-DFILTER={FILTERS[name]}", f"-DMARGIN={MARGINS[name]}"]
     if name in ("gelu", "silu"):
@@ -80,7 +89,7 @@ def build(name: str, folder: Path, program: Program | None = None) -> Path:
 
 def program_digest(name: str) -> str:
     """What ties a record to the steps and constants that it was made with."""
-    return hashlib.sha256(emit_cpp.function(elementary.program(name, F32), "subject").encode()).hexdigest()
+    return hashlib.sha256(emit_cpp.function(unpatched(name), "subject").encode()).hexdigest()
 
 
 def run(binary: Path, first: int, last: int) -> Outcome:
@@ -93,24 +102,27 @@ def run(binary: Path, first: int, last: int) -> Outcome:
     return Outcome(int(checked), int(close), int(different), checksum, inputs, results)
 
 
-def settle(name: str, outcome: Outcome) -> list[str]:
-    """Inputs at which the result is not MPFR's, as text."""
-    if not len(outcome.inputs):
-        return []
-    wanted = to_bits(correct(name, outcome.inputs.view(np.float32), F32))
-    wrong = np.nonzero(wanted != outcome.results)[0]
-    return [f"{outcome.inputs[i]:08x}: {outcome.results[i]:08x}, not {wanted[i]:08x}" for i in wrong]
+def misrounded(name: str, inputs: Array, results: Array) -> Array:
+    """Those of the inputs (as bits) at which the result is not MPFR's."""
+    wanted = to_bits(correct(name, inputs.view(np.float32), F32))
+    return inputs[wanted != results]
+
+
+def left_by_patches(name: str, inputs: Array) -> Array:
+    """Those of the inputs that are misrounded by the patched function too."""
+    return misrounded(name, inputs, to_bits(elementary.evaluate(name, inputs.view(np.float32), F32)))
 
 
 def same_as_numpy(name: str, binary: Path, count: int = 1 << 24) -> int:
-    """Checksum differences between the native function and NumPy's over blocks spread across all inputs."""
+    """Blocks, spread across all inputs, whose checksums differ between the native program and NumPy's run."""
+    runner = Runner(unpatched(name))
     different = 0
     blocks = 16
     for block in range(blocks):
         first = block * (INPUTS // blocks) + (block * 0x123000) % (INPUTS // blocks // 2)
         bits = np.arange(first, first + count // blocks, dtype=np.uint64)
-        inputs = bits.astype(np.uint32).view(np.float32)
-        got = to_bits(elementary.evaluate(name, inputs, F32)).astype(np.uint64)
+        inputs = rounding.widen(bits.astype(np.uint32).view(np.float32), F32)
+        got = to_bits(rounding.narrow(runner(inputs), F32)).astype(np.uint64)
         mixed = (bits << np.uint64(32) | got) ^ np.uint64(0x9E3779B97F4A7C15)
         checksum = int((mixed * (bits * np.uint64(2) + np.uint64(1))).sum(dtype=np.uint64))
         different += run(binary, int(bits[0]), int(bits[-1])).checksum != f"{checksum:016x}"
@@ -125,14 +137,16 @@ def check(name: str) -> dict[str, Any]:
         start, start_cpu = time.perf_counter(), _children_cpu_s()
         outcome = run(binary, 0, INPUTS - 1)
         seconds, cpu_s = time.perf_counter() - start, _children_cpu_s() - start_cpu
-    wrong = settle(name, outcome)
+    patched = misrounded(name, outcome.inputs, outcome.results)
+    wrong = left_by_patches(name, patched)
     return {
         "function": name,
         "type": "f32",
         "command": f"python -m tests.exhaustive.run {name}",
         "inputs": outcome.checked,
         "differences": len(wrong),
-        "misrounded": wrong[:100],
+        "misrounded": _hexadecimal(wrong),
+        "misrounded_before_patches": _hexadecimal(patched),
         "decided_by_libm": outcome.checked - len(outcome.inputs),
         "close_calls_settled_by_mpfr": len(outcome.inputs),
         "libm_unlike_result": outcome.different,
@@ -143,6 +157,10 @@ def check(name: str) -> dict[str, Any]:
         "processor_seconds": round(cpu_s, 1),
         "machine": f"{_processor()}, 1 thread, {' '.join(platform.libc_ver())}",
     }
+
+
+def _hexadecimal(inputs: Array) -> list[str]:
+    return [f"{bits:08x}" for bits in inputs.tolist()[:100]]
 
 
 def _children_cpu_s() -> float:

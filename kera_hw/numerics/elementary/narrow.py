@@ -199,10 +199,10 @@ def patched(name: str, algorithm: Callable[[Real], Real]) -> Callable[[Real], Re
     return whole
 
 
+UNPATCHED: dict[str, Callable[[Real], Real]] = {
+    "exp": exp, "exp2": exp2, "log": log, "log2": log2, "sin": sin, "cos": cos, "tanh": tanh,
+    "sigmoid": sigmoid, "erf": erf, "gelu": gelu, "silu": silu,
+}
 ALGORITHMS: dict[str, Callable[[Real], Real]] = {
-    name: patched(name, algorithm)
-    for name, algorithm in {
-        "exp": exp, "exp2": exp2, "log": log, "log2": log2, "sin": sin, "cos": cos, "tanh": tanh,
-        "sigmoid": sigmoid, "erf": erf, "gelu": gelu, "silu": silu,
-    }.items()
+    name: patched(name, algorithm) for name, algorithm in UNPATCHED.items()
 }
