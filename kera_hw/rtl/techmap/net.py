@@ -205,6 +205,8 @@ class Net:
 
     def _few_bits(self, a: Bits, b: Bits, width: int, carry: Bits, table: int) -> Bits | None:
         """A sum with a constant of at most four signals: a LUT for each bit."""
+        if table == 0b10 and _is_const(a):
+            a, b = b, a
         if not _is_const(b) or (carry and carry[0].cell is not None):
             return None
         bits = self.bits_of(a)

@@ -71,14 +71,25 @@ def _place(wires: Wires, form: Format, x: Fields, y: Fields, highest: Ref) -> _P
     out = wires.either(x.is_top, y.is_top, wires.both(past, in_range))
     late = wires.both(last, highest, in_range)
     base = wires.select(in_range, field, wires.const(0, form.exponent_bits))
-    start = (1 << (precision - 1).bit_length()) - 1
+    start, bits = _start(precision)
     offset = start - (precision - 1)
-    amount = _amount(wires, exponent, zeros, below, start, (2 * precision + 1 + offset).bit_length())
+    amount = _amount(wires, exponent, zeros, below, start, bits)
     # What is known late comes last: it turns the last finite exponent into the infinities'.
     base = wires.either(base, wires.spread(out, form.exponent_bits))
     base = wires.either(base, wires.cast(late, base.type))
     amount = wires.either(amount, wires.spread(out, wires.width(amount)))
     return _Place(base, wires.either(amount, wires.spread(late, wires.width(amount))), offset)
+
+
+def _start(precision: int) -> tuple[int, int]:
+    """All ones, at least ``precision - 1``: the amount that does not move the product; and the amount's bits.
+
+    Amounts above it, for subnormal results, then need one bit more.
+    """
+    start = (1 << (precision - 1).bit_length()) - 1
+    while (bits := (start + precision + 2).bit_length()) > start.bit_length() + 1:
+        start = 2 * start + 1
+    return start, bits
 
 
 def _exponent(wires: Wires, form: Format, a: Ref, b: Ref) -> Ref:
