@@ -80,7 +80,7 @@ def _signed(bits: int, kind: FloatType) -> int:
     return -magnitude if bits >> (kind.width_bits - 1) else magnitude
 
 
-def _on_bits(kind: FloatType) -> dict[str, tuple[int, Callable[..., Any]]]:
+def on_bits(kind: FloatType) -> dict[str, tuple[int, Callable[..., Any]]]:
     """Operations that SoftFloat lacks, defined on bit patterns as integers."""
     top = kind.width_bits - 1
     sign, nan, one = 1 << top, kind.canonical_nan, ((1 << (kind.exponent_bits - 1)) - 1) << kind.fraction_bits
@@ -139,7 +139,7 @@ def rounded(verb: str, kind: FloatType, count: int, exhaustive: bool, rng: np.ra
     return _row(f"floating.{verb}", kind, by.name, columns, got, want)
 
 
-def _wide(kind: FloatType, bits: Bits) -> tuple[oracle.SoftFloat, Bits, str]:
+def wide(kind: FloatType, bits: Bits) -> tuple[oracle.SoftFloat, Bits, str]:
     """SoftFloat's unit for a format, with bf16 as the upper half of f32, which is exact."""
     if kind != BF16:
         return oracle.soft(kind), bits, oracle.SoftFloat.name
@@ -149,7 +149,7 @@ def _wide(kind: FloatType, bits: Bits) -> tuple[oracle.SoftFloat, Bits, str]:
 def _compared(kind: FloatType, count: int, rng: np.random.Generator) -> Iterator[Row]:
     for verb in ("eq", "ne", "lt", "le", "gt", "ge"):
         columns = operands(kind, 2, count, rng)
-        (unit, a, by), (_, b, _) = _wide(kind, columns[0]), _wide(kind, columns[1])
+        (unit, a, by), (_, b, _) = wide(kind, columns[0]), wide(kind, columns[1])
         base = {"ne": "eq", "gt": "lt", "ge": "le"}.get(verb, verb)
         pair = (b, a) if verb in ("gt", "ge") else (a, b)
         found = np.array(oracle.apply(unit, getattr(unit, base), *pair), np.bool_)
@@ -160,7 +160,7 @@ def _compared(kind: FloatType, count: int, rng: np.random.Generator) -> Iterator
 def _integral(kind: FloatType, count: int, exhaustive: bool, rng: np.random.Generator) -> Iterator[Row]:
     for verb in ("floor", "ceil", "round", "trunc"):
         columns = _columns(kind, 1, count, exhaustive, rng)
-        unit, bits, by = _wide(kind, columns[0])
+        unit, bits, by = wide(kind, columns[0])
         want = unit.bits_out(oracle.apply(unit, unit.integral(verb), bits))
         if kind == BF16:
             want = one_nan((want >> np.uint32(16)).astype(np.uint16), BF16)
@@ -168,7 +168,7 @@ def _integral(kind: FloatType, count: int, exhaustive: bool, rng: np.random.Gene
 
 
 def _by_bits(kind: FloatType, count: int, exhaustive: bool, rng: np.random.Generator) -> Iterator[Row]:
-    for verb, (arity, function) in _on_bits(kind).items():
+    for verb, (arity, function) in on_bits(kind).items():
         columns = _columns(kind, arity, count, exhaustive, rng)
         got = run_float(f"floating.{verb}", kind, *columns)
         want = np.array(list(map(function, *(column.tolist() for column in columns))), got.dtype)
