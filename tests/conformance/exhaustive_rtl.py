@@ -39,7 +39,11 @@ _MODELS = {
     "tanh": ("tanh(x)", "tanhq(x)"),
     "erf": ("erf(x)", "erfq(x)"),
     "sigmoid": ("1.0 / (1.0 + exp(-x))", "1 / (1 + expq(-x))"),
-    "silu": ("x / (1.0 + exp(-x))", "x / (1 + expq(-x))"),
+    # Near 0 silu is x / 2 + x^2 / 4: the nudge breaks ties to the side on which it lies.
+    "silu": (
+        "x == -INFINITY ? -0.0 : x / (1.0 + exp(-x))",
+        "fabsq(x) < 0x1p-80Q ? x * (0.5Q + (x > 0 ? 0x1p-60Q : -0x1p-60Q)) : x / (1 + expq(-x))",
+    ),
     "gelu": ("0.5 * x * erfc(x * -0x1.6a09e667f3bcdp-1)", "x * erfcq(-x / sqrtq(2)) / 2"),
     "sin": ("sin(x)", "sinq(x)"),
     "cos": ("cos(x)", "cosq(x)"),

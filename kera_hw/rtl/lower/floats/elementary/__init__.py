@@ -10,7 +10,7 @@ from kera_hw.rtl.lower.floats.elementary.exponential import lower_exp, lower_exp
 from kera_hw.rtl.lower.floats.elementary.logarithm import lower_log, lower_log2
 from kera_hw.rtl.lower.floats.elementary.narrow import lower_narrow
 from kera_hw.rtl.lower.floats.elementary.octaves import lower_erf, lower_tanh
-from kera_hw.rtl.lower.floats.elementary.sigmoid import lower_sigmoid
+from kera_hw.rtl.lower.floats.elementary.sigmoid import lower_sigmoid, lower_silu
 from kera_hw.rtl.lower.floats.units import Unit
 from kera_hw.types import BF16, F16, F32, FloatType
 
@@ -24,6 +24,7 @@ FUNCTIONS_F32: dict[str, Lowering] = {
     "tanh": lower_tanh,
     "erf": lower_erf,
     "sigmoid": lower_sigmoid,
+    "silu": lower_silu,
 }
 
 

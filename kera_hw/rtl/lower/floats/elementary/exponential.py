@@ -17,6 +17,8 @@ from kera_hw.types import FloatType, IntType
 
 POINT = 48
 """Fraction bits of the fixed-point argument: smaller ones round to 1."""
+TINY = 150 - POINT
+"""The least exponent field of arguments that are not 0 in fixed point."""
 REST_POINT = 58
 """Fraction bits of r."""
 VALUE_POINT = 57
@@ -29,7 +31,7 @@ LAST_NATURAL, LAST_BINARY = 133, 134
 def fixed_point(exact: Exact, wires: Wires, fields: Fields, last: int) -> Ref:
     """|x| with ``POINT`` fraction bits, for exponent fields up to ``last``; 0 below 2^-25."""
     significand = wires.cat(wires.flag(True), fields.fraction)
-    lowest = 150 - POINT
+    lowest = TINY
     most = last - lowest
     tiny = exact.less(fields.exponent, exact.const(lowest))
     distance = exact.sub(fields.exponent, exact.const(lowest))

@@ -1,4 +1,4 @@
-"""sigmoid on f32: 1 / (1 + e^-|x|) by polynomials, and that times e^-|x| for negative arguments.
+"""sigmoid and silu on f32: 1 / (1 + e^-|x|) by polynomials, and that times e^-|x| for negative arguments.
 
 s(|x|) lies in [1/2, 1): polynomials over octaves give it, relative to 1. Below 1/2 they give what it lacks to
 the line 1/2 + |x| / 4, which is added exactly: where the line is half-way between floats, the curve lies
@@ -14,6 +14,7 @@ from kera_hw.rtl.lower.floats.elementary.exact import TILE_BITS, Exact
 from kera_hw.rtl.lower.floats.elementary.exponential import (
     LAST_NATURAL,
     POINT,
+    TINY,
     VALUE_POINT,
     fixed_point,
     power_of_rest,
@@ -33,6 +34,42 @@ def lower_sigmoid(builder: Builder, kind: FloatType, word: Ref) -> Ref:
     """sigmoid, correctly rounded."""
     exact, wires, form = Exact(builder), Wires(builder), Format(kind)
     fields = Fields(wires, form, word)
+    value, field = _value(exact, wires, fields)
+    magnitude = round_positive(exact, value, VALUE_POINT, field)
+    huge = exact.less(exact.const(LAST_NATURAL), fields.exponent)
+    limit = exact.select(fields.sign, exact.const(0), exact.const(form.bias << form.fraction_bits))
+    magnitude = exact.select(huge, limit, magnitude)
+    magnitude = exact.select(fields.is_nan, exact.const(form.nan), magnitude)
+    return builder.cast(magnitude, form.word)
+
+
+def lower_silu(builder: Builder, kind: FloatType, word: Ref) -> Ref:
+    """silu, correctly rounded: |x| sigmoid(x) with the sign of x.
+
+    Below 2^-25 it lies above x / 2 by less than anything computed, and x / 2 may be half-way between
+    subnormal floats: there the factor is a little above 1/2 for positive x, a little below for negative.
+    """
+    exact, wires, form = Exact(builder), Wires(builder), Format(kind)
+    fields = Fields(wires, form, word)
+    value, field = _value(exact, wires, fields)
+    one = 1 << VALUE_POINT
+    nearly = exact.select(fields.sign, exact.const(one - 1), exact.const(one + 1))
+    tiny = exact.less(fields.exponent, exact.const(TINY))
+    value = exact.select(tiny, nearly, value)
+    field = exact.select(tiny, exact.const(form.bias - 1), field)
+    upper, lower = exact.bits(fields.significand, 23, 6), exact.bits(fields.significand, 5, 0)
+    product = exact.add(exact.mul_shr(value, upper, 17), exact.mul_shr(value, lower, 23))
+    scale = exact.fit(exact.add(fields.scale, exact.const(-form.bias)), (1 - form.bias, 7))
+    magnitude = round_positive(exact, product, VALUE_POINT, exact.add(field, scale))
+    huge = exact.less(exact.const(LAST_NATURAL), fields.exponent)
+    limit = exact.select(fields.sign, exact.const(0), fields.magnitude)
+    magnitude = exact.select(huge, limit, magnitude)
+    magnitude = exact.select(fields.is_nan, exact.const(form.nan), magnitude)
+    return wires.cat(wires.unless(fields.sign, fields.is_nan), wires.resize(magnitude, form.width - 1))
+
+
+def _value(exact: Exact, wires: Wires, fields: Fields) -> tuple[Ref, Ref]:
+    """sigmoid(x) for |x| < 128 as a value with 57 fraction bits from 1 (less a few units) on, and its field."""
     size = fixed_point(exact, wires, fields, LAST_NATURAL)
     small = exact.less(fields.exponent, exact.const(_HALF))
     upper = _upper(exact, fields, size, small)
@@ -43,13 +80,7 @@ def lower_sigmoid(builder: Builder, kind: FloatType, word: Ref) -> Ref:
     value = exact.select(small, complement, lower)
     field = exact.select(small, exact.const(125), exact.add(n, exact.const(126)))
     value = exact.select(fields.sign, value, exact.shl(upper, 1))
-    field = exact.select(fields.sign, field, exact.const(126))
-    magnitude = round_positive(exact, value, VALUE_POINT, field)
-    huge = exact.less(exact.const(LAST_NATURAL), fields.exponent)
-    limit = exact.select(fields.sign, exact.const(0), exact.const(form.bias << form.fraction_bits))
-    magnitude = exact.select(huge, limit, magnitude)
-    magnitude = exact.select(fields.is_nan, exact.const(form.nan), magnitude)
-    return builder.cast(magnitude, form.word)
+    return value, exact.select(fields.sign, field, exact.const(126))
 
 
 def _upper(exact: Exact, fields: Fields, size: Ref, small: Ref) -> Ref:
