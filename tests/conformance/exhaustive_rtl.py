@@ -1,6 +1,7 @@
 """Every input of an f32 elementary function through its lowered graph, against correct rounding.
 
     python -m tests.conformance.exhaustive_rtl exp [--first 0 --last 0xffff]
+    python -m tests.conformance.exhaustive_rtl narrow   (all functions on f16 and bf16, in a minute)
 
 The graph becomes C++ (``lowered_cpp``), compiled with g++. What it should give is read off the C library's
 double-precision function: where both ends of an error interval of 2^-47, far wider than its errors, round to
@@ -13,21 +14,27 @@ import argparse
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from kera_hw.graph.node import Region
 from kera_hw.graph.store import Store
+from kera_hw.interp import run_region
+from kera_hw.numerics.elementary import FUNCTIONS
 from kera_hw.numerics.floatbits import to_bits
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats.elementary import FUNCTIONS_F32
-from kera_hw.types import F32, IntType
+from kera_hw.rtl.lower.floats.elementary.narrow import lower_narrow
+from kera_hw.types import BF16, F16, F32, IntType, numpy_dtype
 from tests.conformance import report
 from tests.conformance.lowered_cpp import emit_function
 from tests.conformance.report import Row
 from tests.exhaustive.oracle import correct
 
+NARROW = "narrow"
+"""Instead of a function's name: all of them on f16 and bf16."""
 _LAST = 0xFFFF_FFFF
 
 # Per function: the double and the 113-bit expression of x.
@@ -121,12 +128,29 @@ def settle(name: str, lines: list[str]) -> int:
     return int((to_bits(correct(name, pairs[:, 0].copy().view(np.float32), F32)) != pairs[:, 1]).sum())
 
 
+def narrow() -> Iterator[Row]:
+    """All functions on 16-bit formats, run by the interpreter."""
+    words = np.arange(1 << 16, dtype=np.uint16)
+    for kind in (F16, BF16):
+        for name in FUNCTIONS:
+            store = Store()
+            word = store.param(0, IntType(16, False))
+            region = store.region([word.type], [lower_narrow(name, Builder(store), kind, word)])
+            (got,) = run_region(region, [words], batch=len(words))
+            wanted = correct(name, words.view(numpy_dtype(kind)), kind).view(np.uint16)
+            wrong = int((got != wanted).sum())
+            yield Row(name, kind.name, "MPFR", len(words), wrong, True, "lowered graph")
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", choices=sorted(FUNCTIONS_F32))
+    parser.add_argument("name", choices=[*sorted(FUNCTIONS_F32), NARROW])
     parser.add_argument("--first", default="0")
     parser.add_argument("--last", default=hex(_LAST))
     asked = parser.parse_args(arguments)
+    command = f"python -m tests.conformance.exhaustive_rtl {asked.name}"
+    if asked.name == NARROW:
+        return report.write("rtl_narrow", narrow(), command)
     first, last = int(asked.first, 0), int(asked.last, 0)
 
     def rows() -> list[Row]:
@@ -140,7 +164,6 @@ def main(arguments: list[str]) -> int:
 
     if (first, last) != (0, _LAST):
         return rows()[0].differences
-    command = f"python -m tests.conformance.exhaustive_rtl {asked.name}"
     return report.write(f"rtl_{asked.name}", (row for _ in (0,) for row in rows()), command)
 
 

@@ -68,7 +68,7 @@ def test_every_f32_argument_is_on_record(name: str) -> None:
     assert record["differences"] == 0
 
 
-@pytest.mark.parametrize(("name", "kind"), [("exp", F64), ("erf", F64)], ids=str)
+@pytest.mark.parametrize(("name", "kind"), [("exp", F64), ("erf", F64), ("gelu", F32), ("sin", F32), ("cos", F32)], ids=str)
 def test_what_has_no_circuit_is_refused_by_name(name: str, kind: FloatType) -> None:
     with pytest.raises(LoweringError) as refused:
         region_of(name, kind)
