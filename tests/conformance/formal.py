@@ -61,6 +61,7 @@ def prove_unit(unit: str, levels: Sequence[str], limit_s: float) -> list[dict[st
             "unit": unit, **verdict_row(verdict), "level": name,
             "against": "SMT-LIB FloatingPoint, RNE", "all_s": round(time.monotonic() - start, 1),
             "cpu_s": round(time.process_time() - cpu, 1), "fingerprint": loaded.graph.fingerprint,
+            "lowered": design.flat.region.hash.hex(),
         })
         print(f"{unit} {name}: {verdict.outcome}, {verdict.cases} cases, {verdict.seconds:.1f} s", flush=True)
     return rows
