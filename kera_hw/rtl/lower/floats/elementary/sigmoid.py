@@ -69,7 +69,7 @@ def lower_silu(builder: Builder, kind: FloatType, word: Ref) -> Ref:
 
 
 def _value(exact: Exact, wires: Wires, fields: Fields) -> tuple[Ref, Ref]:
-    """sigmoid(x) for |x| < 128: a value with 57 fraction bits, from 1 (less a few units) on, and its field."""
+    """sigmoid(x) for |x| < 128: a value with 57 fraction bits, at least 1 but for a few units; its field."""
     size = fixed_point(exact, wires, fields, LAST_NATURAL)
     small = exact.less(fields.exponent, exact.const(_HALF))
     upper = _upper(exact, fields, size, small)
