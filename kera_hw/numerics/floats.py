@@ -69,8 +69,8 @@ def rsqrt(a: Array, kind: FloatType) -> Array:
 
     In f64 two roundings leave 1 / sqrt(x) within two places, and exact integers decide between neighbours.
     Below f64 that quotient is never so close to the middle between two results that its error matters: shown
-    for f32 on every significand and parity of the exponent (tests/conformance), for f16 and bf16 on every
-    input.
+    for f32 on every significand and parity of the exponent (tests/unit/test_numerics_floats.py), for f16
+    and bf16 on every input.
     """
     unit_of(kind)
     wide = widen(a, kind)

@@ -29,8 +29,12 @@ from kera_hw.schedule.netlist import (
 Value = Any
 
 
-def simulate_netlist(netlist: Netlist, inputs: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+def simulate_netlist(
+    netlist: Netlist, inputs: Mapping[str, Sequence[int]], items: int = 1,
+) -> dict[str, list[int]]:
     """Outputs for a sequence of items, from reset: ``inputs`` maps each input bus to one integer per item.
+
+    ``items`` counts them where there is no input bus.
 
     Raises ValueError when a bus is missing or the sequences differ in length.
     """
@@ -40,7 +44,7 @@ def simulate_netlist(netlist: Netlist, inputs: Mapping[str, Sequence[int]]) -> d
     counts = {len(inputs[bus]) for bus, _ in netlist.inputs}
     if len(counts) > 1:
         raise ValueError("input sequences differ in length")
-    count = counts.pop() if counts else 1
+    count = counts.pop() if counts else items
     stateful = _stateful(netlist)
     batch: dict[int, Value] = {}
     for index, cell in enumerate(netlist.cells):

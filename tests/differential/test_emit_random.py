@@ -11,11 +11,11 @@ import pytest
 
 from kera_hw.rtl.emit.verilog import Emitted, emit_verilog, model_text
 from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
-from kera_hw.rtl.sim.reference import evaluate
 from kera_hw.rtl.sim.words import from_words, to_words
 from kera_hw.rtl.toolchain.tools import require
 from kera_hw.rtl.toolchain.verilator import lint
 from tests.differential.emit_netlists import random_items, random_netlist, random_plan
+from tests.netlist_reference import evaluate
 
 
 def _results(run: SimRun, emitted: Emitted) -> list[dict[str, int]]:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kera_hw.rtl.emit.verilog import Emitted, emit_verilog
-from kera_hw.rtl.sim.reference import evaluate
 from sim.runner import run_stream_bench
 from tests.differential.emit_netlists import random_items, random_netlist, random_plan
+from tests.netlist_reference import evaluate
 
 TESTS = 3
 

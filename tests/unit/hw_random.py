@@ -12,8 +12,7 @@ from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.techmap import map_design
 from kera_hw.schedule.netlist import Netlist
 from kera_hw.types import BoolType, FixType, IntType, TensorType, TupleType, Type, numpy_dtype, shape_of
-
-from .hw_eval import run_netlist
+from tests.netlist_reference import evaluate
 
 
 def width(kind: Type) -> int:
@@ -77,7 +76,7 @@ def check(
     items = [
         {f"in_p{i}": pack(a[k], kind) for i, (a, kind) in enumerate(zip(args, params))} for k in range(count)
     ]
-    got = run_netlist(netlist, items)
+    got = evaluate(netlist, items)
     buses = ["out_data"] if len(results) == 1 else [f"out_{i}" for i in range(len(results))]
     for k in range(count):
         for bus, want, ref in zip(buses, expected, results):

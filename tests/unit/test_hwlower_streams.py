@@ -9,8 +9,7 @@ from kera_hw.interp import run_export
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.techmap import map_design
 from kera_hw.types import BOOL, IntType, StructType, TensorType, TupleType
-
-from .hw_eval import run_netlist
+from tests.netlist_reference import evaluate
 
 I16, U8 = IntType(16, True), IntType(8, False)
 
@@ -36,7 +35,7 @@ def test_state_advances_per_item() -> None:
     netlist, _ = map_design(flat, "ecp5-85k", 4000)
     items = np.array([5, -32768, 32767, 100, 0, -1, 3000], dtype=np.int16)
     total, count = run_export(export, {"x": items}, batch=True)
-    got = run_netlist(netlist, [{"in_x": int(x) & 0xFFFF} for x in items])
+    got = evaluate(netlist, [{"in_x": int(x) & 0xFFFF} for x in items])
     assert [item["out_0"] for item in got] == [int(v) & 0xFFFF for v in total]
     assert [item["out_1"] for item in got] == [int(v) for v in count]
 
@@ -51,4 +50,4 @@ def test_structs_in_arrays_are_packed_as_structs() -> None:
     assert isinstance(flat, FlatDesign)
     assert [(leaf.low, leaf.width_bits) for leaf in flat.inputs] == [(0, 1), (9, 1), (1, 8), (10, 8)]
     netlist, _ = map_design(flat, "ecp5-85k", 4000)
-    assert run_netlist(netlist, [{"in_p": 0x2A5F1}])[0] == {"out_data": 0x2A5F1}
+    assert evaluate(netlist, [{"in_p": 0x2A5F1}])[0] == {"out_data": 0x2A5F1}

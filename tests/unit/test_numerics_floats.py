@@ -130,3 +130,19 @@ def test_sums_in_each_order_differ_as_they_should() -> None:
     assert found == {"sequential": 3.0, "tree": 2.0, "exact": 4.0}
     many = np.full((1, 100_000), np.float32(0.1))
     assert exact.total(many, F32)[0] == np.float32(10000.0 + 100_000 * (float(np.float32(0.1)) - 0.1))
+
+
+def test_rsqrt_of_every_f32_significand_is_the_nearest() -> None:
+    """For x = M / 2^23 in [1, 4) and y = Y / 2^24: the real root lies within half a place of Y.
+
+    (2Y - 1)^2 * M < 2^73 < (2Y + 1)^2 * M, in integers modulo 2^64: the sides differ by less than 2^62.
+    """
+    for low in range(1 << 23, 1 << 25, 1 << 22):
+        step = 1 if low < 1 << 24 else 2
+        m = np.arange(low, low + (1 << 22), step, dtype=np.uint64)
+        x = (m.astype(np.float64) * 2.0**-23).astype(np.float32)
+        y = (floats.rsqrt(x, F32).astype(np.float64) * 2.0**24).astype(np.uint64)
+        above = ((2 * y + np.uint64(1)) ** np.uint64(2) * m).view(np.int64)
+        below = ((2 * y - np.uint64(1)) ** np.uint64(2) * m).view(np.int64)
+        assert np.all(above > 0) and np.all(below < 0), low
+        assert np.abs(above).max() < 1 << 62 and np.abs(below).max() < 1 << 62

@@ -10,9 +10,9 @@ from kera_hw.driver.hardware import HardwareDesign
 from kera_hw.driver.rtl_target import pack_inputs
 from kera_hw.driver.sampling import random_value
 from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
-from kera_hw.rtl.sim.reference import evaluate
 from kera_hw.rtl.sim.words import Words, from_words, to_words
 from kera_hw.rtl.toolchain.process import ToolError
+from kera_hw.schedule.simulate import simulate_netlist
 
 _ITEMS = 6
 _STEP, _ROW, _LEFT = 54, 30, 110
@@ -45,11 +45,8 @@ def _planned(design: HardwareDesign, words: list[Words]) -> SimRun:
     columns = {
         port.name: from_words(data) for port, data in zip(design.emitted.data_inputs, words, strict=True)
     }
-    items = [{name: column[k] for name, column in columns.items()} for k in range(_ITEMS)]
-    results = evaluate(design.netlist, items)
-    outputs = tuple(
-        to_words([row[port.name] for row in results], port.width) for port in design.emitted.data_outputs
-    )
+    results = simulate_netlist(design.netlist, columns, _ITEMS)
+    outputs = tuple(to_words(results[port.name], port.width) for port in design.emitted.data_outputs)
     accepts = np.arange(_ITEMS, dtype=np.uint64) * np.uint64(design.plan.initiation_interval)
     emits = accepts + np.uint64(design.plan.latency_cycles)
     return SimRun(outputs, accepts, emits, int(emits[-1]) + 1, None)

@@ -1,4 +1,4 @@
-"""What a netlist computes, cell by cell on Python integers: slow, simple, and independent of any Verilog."""
+"""What a netlist computes, cell by cell on Python integers: slow, simple, apart from the compiler's own."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -22,12 +22,14 @@ from kera_hw.schedule.netlist import (
 
 
 def evaluate(netlist: Netlist, items: Sequence[Mapping[str, int]]) -> list[dict[str, int]]:
-    """Results (by output bus) of a sequence of items (by input bus), from the initial state on."""
+    """Results by output bus of a sequence of items (by input bus), from the initial state on."""
     state = [reg.initial & ((1 << reg.width) - 1) for reg in netlist.states]
     results: list[dict[str, int]] = []
     for item in items:
         values: list[int] = []
-        for cell in netlist.cells:
+        for index, cell in enumerate(netlist.cells):
+            for bits in cell.operands():
+                assert all(s.cell is None or s.cell < index for s in bits), "cells are not in order"
             values.append(_cell(cell, values, item, state))
         results.append({out.bus: _read(out.bits, values) for out in netlist.outputs})
         state = [_read(reg.next, values) for reg in netlist.states]
