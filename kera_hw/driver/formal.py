@@ -94,6 +94,7 @@ _VERDICTS = {
     "refuted": "DIFFERS from the graph",
     "unfinished": "not finished in the time limit",
     "unconfirmed": "not proved: no planted fault was refuted",
+    "not modelled": "not proved: a cell has no model",
 }
 
 
@@ -138,9 +139,7 @@ def prove_export(
     try:
         reference: Implementation | None = None
         for implementation in design_levels(design, progress):
-            verdict = check(
-                export, implementation, limit_s, seed, progress=progress, reference=reference
-            )  # fmt: skip
+            verdict = _verdict(export, implementation, limit_s, seed, progress, reference)
             verdicts.append(verdict)
             reference = implementation if verdict.outcome == "proved" else reference
             diagnostics += _remarks(export, verdict)
@@ -148,11 +147,25 @@ def prove_export(
                 mismatches.append(_shown(graph, export, options, verdict.level, verdict.counterexample))
     except NoMeaning as lack:
         raise KeraError([_no_meaning(export, lack)]) from None
-    except NotModelled as lack:
-        raise KeraError([_not_modelled(export, lack)]) from None
     except ToolError as fault:
         raise KeraError([fault.diagnostic]) from None
     return Proof(export.name, graph.fingerprint, tuple(verdicts), tuple(mismatches), tuple(diagnostics))
+
+
+def _verdict(
+    export: Export,
+    implementation: Implementation,
+    limit_s: float,
+    seed: int,
+    progress: Progress,
+    reference: Implementation | None,
+) -> Verdict:
+    try:
+        if isinstance(implementation, Clocked):
+            _check_reset(export, implementation)
+        return check(export, implementation, limit_s, seed, progress=progress, reference=reference)
+    except NotModelled as lack:
+        return Verdict(implementation.label, "not modelled", 0.0, limit_s, note=str(lack))
 
 
 def design_levels(design: HardwareDesign, progress: Progress = lambda _: None) -> Iterator[Implementation]:
@@ -161,20 +174,19 @@ def design_levels(design: HardwareDesign, progress: Progress = lambda _: None) -
     progress("reading the Verilog")
     circuit = emitted_circuit(design.emitted)
     clocked = Clocked(circuit, design.flat, design.netlist, design.plan, design.emitted)
-    _check_reset(design, clocked)
     yield clocked
 
 
-def _check_reset(design: HardwareDesign, clocked: Clocked) -> None:
+def _check_reset(export: Export, clocked: Clocked) -> None:
     """The first item meets the initial states: a matter of constants, so there is nothing to solve."""
     found = clocked.initial_states(Terms())
     wrong = [
         state.name
-        for state, term in zip(design.flat.states, found)
+        for state, term in zip(clocked.flat.states, found)
         if term is not None and term.value != state.initial
     ]
     if wrong:
-        raise AssertionError(f"the state `{wrong[0]}` of {design.export.name} does not begin as planned")
+        raise AssertionError(f"the state `{wrong[0]}` of {export.name} does not begin as planned")
 
 
 def _remarks(export: Export, verdict: Verdict) -> list[Diagnostic]:
@@ -186,6 +198,9 @@ def _remarks(export: Export, verdict: Verdict) -> list[Diagnostic]:
     if verdict.outcome == "unconfirmed":
         message = f"The solver found no difference in {where}, but neither did it find a planted fault."
         return [Diagnostic("K0962", message, notes=(verdict.note,), severity=Severity.WARNING)]
+    if verdict.outcome == "not modelled":
+        message = f"There is no model of a cell in {where}: {verdict.note}."
+        return [Diagnostic("K0961", message, severity=Severity.WARNING)]
     return []
 
 
@@ -194,11 +209,6 @@ def _no_meaning(export: Export, lack: NoMeaning) -> Diagnostic:
     message = f"`{export.name}` uses {what}, which the solver's theories cannot express."
     notes = ("Compare on many items instead, without --formal.",)
     return Diagnostic("K0961", message, notes=notes, severity=Severity.WARNING)
-
-
-def _not_modelled(export: Export, lack: NotModelled) -> Diagnostic:
-    message = f"The netlist of `{export.name}` holds {lack}, which the proof has no model of."
-    return Diagnostic("K0961", message, severity=Severity.WARNING)
 
 
 # Refutations, shown as values

@@ -14,6 +14,7 @@ from kera_hw.driver.hardware import design_hardware
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.session import find_export, load_program
 from kera_hw.graph import Export, Graph, Ref
+from kera_hw.rtl.formal import cells, unroll
 from kera_hw.rtl.formal.circuit import Circuit, emitted_circuit, mapped_circuit
 from kera_hw.rtl.formal.implementation import Clocked, Item, Lowered, Made
 from kera_hw.rtl.formal.proof import Verdict, check
@@ -186,3 +187,28 @@ def test_every_export_is_proved(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert all(level["result"] == "proved" and level["planted_fault"]["refuted"] for level in levels)
 
 
+
+
+def test_an_operation_without_a_theory_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "f.kera"
+    path.write_text("pub fn f(a: f16) -> f16 { rsqrt(a) }\npub fn g(a: u8) -> u8 { a + 1 }\n")
+    done = Kera(capsys)("verify", path, "--formal", "--json")
+    assert done.status == NOT_PROVED
+    assert [row["code"] for row in done.json["diagnostics"]] == ["K0961"]
+    assert "floating.rsqrt on f16" in done.json["diagnostics"][0]["message"]
+    assert [row["function"] for row in done.json["proofs"]] == ["g"]
+
+
+def test_a_cell_without_a_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, export = loaded(tmp_path, "pub fn f(a: u8, b: u8) -> u8 { a + b }")
+    monkeypatch.setattr(cells, "RULES", {})
+    monkeypatch.setattr(unroll, "RULES", {})
+    proof = prove_export(graph, export, TargetOptions(), 10)
+    assert [verdict.outcome for verdict in proof.verdicts] == ["proved", "not modelled"]
+    assert not proof.proved and proof.diagnostics[0].code == "K0961"
+
+
+def test_floats_are_proved(tmp_path: Path) -> None:
+    text = "pub fn f(a: f16, b: f16) -> (f16, bool, f16) { (min(a, -b), a < b, abs(a)) }"
+    graph, export = loaded(tmp_path, text)
+    assert prove_export(graph, export, TargetOptions(), 120).proved

@@ -27,7 +27,7 @@ FAULT_TRIALS = 8
 # Of the time limit: for a netlist as a whole, for finding cut points, and (a part of it) for one of those.
 _WHOLE_SHARE, _SWEEP_SHARE, _QUERY_PART = 0.3, 0.8, 60
 
-Outcome = Literal["proved", "refuted", "unfinished", "unconfirmed"]
+Outcome = Literal["proved", "refuted", "unfinished", "unconfirmed", "not modelled"]
 Progress = Callable[[str], None]
 Maker = Callable[[Terms, Item], Made]
 
@@ -62,7 +62,8 @@ class PlantedFault:
 class Verdict:
     """What came of one proof, which took ``cases`` claims.
 
-    ``unconfirmed``: no planted fault was refuted, so the proof doesn't count. ``through`` names the proved
+    ``unconfirmed``: no planted fault was refuted, so the proof doesn't count. ``not modelled``: ``note``
+    names a cell without a meaning here. ``through`` names the proved
     implementation that this one was held against, empty where it was the graph itself.
     """
 
