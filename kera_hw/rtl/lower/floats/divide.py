@@ -102,12 +102,14 @@ def _place(wires: Wires, form: Format, x: Fields, y: Fields, difference: Ref, ab
     # The field that a quotient below 1 has, less 1.
     exponent = wires.add(difference, builder.const(span, form.bias - 2))
     below = wires.less(exponent, builder.const(span, 0))
-    wanted = wires.resize(wires.subtract(builder.const(span, 0), exponent), span.width_bits)
+    # -n is ~(n - 1), and n - 1 comes from the difference as n does: no sum waits for another.
+    wanted = wires.invert(wires.add(difference, builder.const(span, form.bias - 3)))
+    wanted = wires.resize(wanted, span.width_bits)
     too_far = wires.any(wires.bits(wanted, span.width_bits - 1, bits))
     field = wires.resize(wires.add(exponent, wires.cast(above, span)), span.width_bits)
-    overflows = wires.unless(
-        wires.invert(wires.less(field, wires.const(form.top - 1, span.width_bits))), below
-    )
+    past = wires.any(wires.bits(field, span.width_bits - 1, form.exponent_bits))
+    last = wires.all(wires.bits(field, form.exponent_bits - 1, 1))
+    overflows = wires.unless(wires.either(past, last), below)
     out = wires.either(special, overflows)
     amount = wires.either(wires.resize(wanted, bits), wires.spread(wires.either(out, too_far), bits))
     coded = wires.cat(nan, wires.either(infinite, overflows), amount)
