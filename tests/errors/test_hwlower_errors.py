@@ -82,3 +82,16 @@ def test_handshake_names_are_taken(name: str, accepted: bool) -> None:
         assert isinstance(found, FlatDesign)
     else:
         assert isinstance(found, Diagnostic) and found.code == "K0612"
+
+
+@pytest.mark.parametrize("size,accepted", [(4, True), (400, False)])
+def test_float_units_count_by_their_size(size: int, accepted: bool) -> None:
+    store = Store()
+    kind = TensorType(F32, (size,))
+    result = store.op("floating.add", store.param(0, kind), store.param(1, kind))
+    region = store.region([kind, kind], [result])
+    found = flatten_export(Export("f", "fn", (("x", kind), ("y", kind)), kind, region), store)
+    if accepted:
+        assert isinstance(found, FlatDesign)
+    else:
+        assert isinstance(found, Diagnostic) and found.code == "K0610"

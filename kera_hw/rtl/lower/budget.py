@@ -5,6 +5,7 @@ from typing import cast
 
 from kera_hw.graph.node import Export, Node, Region
 from kera_hw.rtl.lower.design import LoweringError
+from kera_hw.rtl.lower.floats import weights
 from kera_hw.support import Diagnostic
 from kera_hw.types import TensorType, Type, bit_width, element_type
 
@@ -43,6 +44,9 @@ class Estimate:
     def _node(self, node: Node) -> int:
         opcode = node.opcode
         outputs = sum(_elements(kind) for kind in node.types)
+        over_floats = weights.weight(node, self._steps(node, outputs))
+        if over_floats is not None:
+            return over_floats
         match opcode:
             case "core.param" | "core.constant":
                 return 0
@@ -66,10 +70,19 @@ class Estimate:
             case _ if opcode.startswith("tensor.") or opcode == "memory.transfer":
                 return 0
             case "reduce.matmul" | "reduce.conv2d":
-                kernel = cast(TensorType, node.inputs[1].type)
-                return 2 * outputs * (kernel.size // max(1, self._outer(node, kernel)))
+                return 2 * self._steps(node, outputs)
             case _:
-                return max([outputs, *(_elements(ref.type) for ref in node.inputs)])
+                return self._steps(node, outputs)
+
+    def _steps(self, node: Node, outputs: int) -> int:
+        """Elements or products that a node unrolls to."""
+        if node.opcode in ("reduce.matmul", "reduce.conv2d"):
+            kernel = cast(TensorType, node.inputs[1].type)
+            return outputs * (kernel.size // max(1, self._outer(node, kernel)))
+        if node.opcode == "neural.attention":
+            q, k = (cast(TensorType, node.inputs[i].type) for i in (0, 1))
+            return q.size * k.shape[0]
+        return max([outputs, *(_elements(ref.type) for ref in node.inputs)])
 
     def _outer(self, node: Node, kernel: TensorType) -> int:
         return kernel.shape[1] if node.opcode == "reduce.matmul" else kernel.shape[0]

@@ -32,13 +32,18 @@ def float_type(node: Node) -> FloatType | None:
     return None
 
 
+def is_computing(node: Node) -> bool:
+    """Whether a node over floats does more than move them."""
+    return node.opcode not in _WIRING
+
+
 def handler_of(node: Node) -> Handler | None:
     """How a node over floats is lowered; None where it has none or only moves them.
 
     Raises LoweringError (K0701) for an operation without a unit.
     """
     kind = float_type(node)
-    if kind is None or node.opcode in _WIRING:
+    if kind is None or not is_computing(node):
         return None
     found = _HANDLERS.get(node.opcode)
     if found is not None:
