@@ -1,11 +1,13 @@
 """Derive the tables of the elementary functions' circuits (kera_hw/rtl/lower/floats/elementary/*_data.py).
 
-    .venv/bin/python tools/derive_rtl_elementary.py [NAME ...]
+    .venv/bin/python tools/derive_rtl_elementary.py [--check] [NAME ...]
 
-Every number is computed with mpmath at far more bits than it keeps, rounded once to an integer.
+With --check nothing is written: it tells whether the modules hold what is derived here. Every number is
+computed with mpmath at far more bits than it keeps, rounded once to an integer.
 """
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,6 +15,8 @@ from pathlib import Path
 from mpmath import mp, mpf
 
 mp.prec = 400
+CHECK = "--check" in sys.argv
+STALE: list[str] = []
 OUT = Path(__file__).resolve().parent.parent / "kera_hw/rtl/lower/floats/elementary"
 
 
@@ -50,7 +54,11 @@ def write(name: str, title: str, parts: Iterable[tuple[str, object]]) -> None:
         else:
             lines += [f"{key}: tuple[int, ...] = (", *rows_of(value, "   ")]
         lines.append(")")
-    (OUT / f"{name}.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path, text = OUT / f"{name}.py", "\n".join(lines) + "\n"
+    if not CHECK:
+        path.write_text(text, encoding="utf-8")
+    elif path.read_text(encoding="utf-8") != text:
+        STALE.append(name)
 
 
 def exponential() -> None:
@@ -200,10 +208,16 @@ PARTS: dict[str, Callable[[], None]] = {"exponential": exponential, "logarithm":
     "tanh": tanh, "erf": erf, "sigmoid": sigmoid}
 
 
-def main(names: list[str]) -> None:
-    for name in names or PARTS:
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PARTS))
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a module differs")
+    for name in parser.parse_args().names or PARTS:
         PARTS[name]()
+    if STALE:
+        print(f"not what this script derives: {', '.join(STALE)}", file=sys.stderr)
+    return bool(STALE)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main())

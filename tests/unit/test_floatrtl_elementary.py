@@ -5,6 +5,8 @@ That every f32 argument is right is shown by ``python -m tests.conformance.exhau
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from kera_hw.types import BF16, F16, F32, F64, FloatType, IntType, numpy_dtype
 from tests.conformance.exhaustive_rtl import spans
 from tests.conformance.report import RESULTS
 from tests.exhaustive.oracle import correct
+from tests.tidy.repo import ROOT
 
 # Arguments whose results lie nearest to half-way points, or are exactly there (exp2 of -150).
 HARD = (
@@ -79,3 +82,16 @@ def test_what_has_no_circuit_is_refused_by_name(name: str, kind: FloatType) -> N
         region_of(name, kind)
     assert refused.value.diagnostic.code == "K0701"
     assert f"`floating.{name}` on {kind}" in refused.value.diagnostic.message
+
+
+def test_tables_are_those_derived() -> None:
+    script = ROOT / "tools/derive_rtl_elementary.py"
+    done = subprocess.run([sys.executable, script, "--check", "exponential"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.long
+def test_all_tables_are_those_derived() -> None:
+    script = ROOT / "tools/derive_rtl_elementary.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

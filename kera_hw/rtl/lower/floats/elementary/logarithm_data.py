@@ -1,4 +1,4 @@
-"""Tables of log and log2 on f32: a column per power, segments above 0, then below.
+"""Tables of log and log2 on f32: a column a power; segments above 0, then below
 
 Written by tools/derive_rtl_elementary.py; not edited by hand.
 """
