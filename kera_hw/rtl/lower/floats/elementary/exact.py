@@ -162,7 +162,8 @@ class Exact:
         """
         carried: Ref | None = None
         terms: list[Ref] = []
-        for index, piece in enumerate(self.pieces(a)):
+        pieces = self.pieces(a)
+        for index, piece in enumerate(pieces):
             term, weight = self.mul(piece, b), index * TILE_BITS
             if weight >= drop:
                 terms.append(self.shl(term, weight - drop))
@@ -171,8 +172,7 @@ class Exact:
                 term = self.add(term, carried)
             carried = self.shr(term, min(TILE_BITS, drop - weight))
         if carried is not None:
-            if weight_left := max(0, drop - TILE_BITS * len(self.pieces(a))):
-                carried = self.shr(carried, weight_left)
+            carried = self.shr(carried, max(0, drop - TILE_BITS * len(pieces)))
             terms.append(carried)
         return self.add(*terms)
 
