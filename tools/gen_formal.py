@@ -40,13 +40,13 @@ the next item finds the state that the graph says, and that the first item finds
 stood at the ports before.
 
 ## How a proof is found
-1. The solver gets the whole claim.
-2. Claims about floats are split into cases: by the leading one of each magnitude, so that zeros,
+1. A netlist is held against the lowered graph, once that is proved: cell by cell from the inputs on, bits
+   that behave like bits of the graph in simulation are proved equal to them and replaced.
+2. Otherwise, and where that does not end, the solver gets the whole claim about the graph.
+3. Claims about floats are split into cases: by the leading one of each magnitude, so that zeros,
    subnormal numbers, ranges of exponents, infinities and NaN come apart, and by further exponent bits
    where a case is still hard. A case fixes bits of the inputs, one bit a split, to 0 on one side and to 1
    on the other; so the cases cover everything exactly once, and the fixed bits fold away before solving.
-3. A netlist may also be proved equal to the lowered graph, once that is proved: cell by cell from the
-   inputs on, bits that behave like bits of the graph in simulation are proved equal to them and replaced.
 
 ## What a proof rests on
 - **A planted fault.** For each proof one bit in the implementation is inverted at random. The solver must
@@ -72,8 +72,8 @@ With `--json` each level has `result`, `seconds`, `cases`, `time_limit_s`, `solv
 Made by `python -m tests.conformance.formal`. Seconds are those of the clock on a shared machine, with the
 processor's own beside them; a row that is not finished says how many cases were proved before the limit.
 
-| unit | level | result | cases | seconds (processor) | limit | planted fault |
-|---|---|---|---|---|---|---|
+| unit | level | against | result | cases | seconds (processor) | limit | planted fault |
+|---|---|---|---|---|---|---|---|
 """
 
 
@@ -89,7 +89,7 @@ def _line(row: dict[str, Any]) -> str:
     seconds = f"{row['seconds']:.0f} ({row['cpu_s']:.0f})"
     planted = "-" if fault is None else f"refuted in {fault['seconds']:.1f} s"
     limit = f"{row['time_limit_s']:.0f} s"
-    cells = (f"{verb} {kind}", row["level"], result, row["cases"], seconds, limit, planted)
+    cells = (f"{verb} {kind}", row["level"], row["against"], result, row["cases"], seconds, limit, planted)
     return "| " + " | ".join(map(str, cells)) + " |"
 
 

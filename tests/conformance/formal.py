@@ -19,6 +19,7 @@ from kera_hw.driver.formal import design_levels, verdict_row
 from kera_hw.driver.hardware import design_hardware
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.session import compile_text
+from kera_hw.rtl.formal.implementation import Implementation
 from kera_hw.rtl.formal.proof import check
 from kera_hw.rtl.formal.search import Strategy
 from kera_hw.support import SourceFile
@@ -42,7 +43,7 @@ def source(unit: str) -> str:
     """The program that is one unit."""
     op, kind = unit.split("-")
     params, body = _BODIES[op]
-    return f"pub fn {op}({params.format(t=kind)}) -> {kind} {{ {body} }}\n"
+    return f"pub fn {op}_{kind}({params.format(t=kind)}) -> {kind} {{ {body} }}\n"
 
 
 def prove_unit(unit: str, levels: Sequence[str], limit_s: float) -> list[dict[str, Any]]:
@@ -52,15 +53,22 @@ def prove_unit(unit: str, levels: Sequence[str], limit_s: float) -> list[dict[st
     export = loaded.graph.exports[0]
     design = design_hardware(loaded.graph, export, TargetOptions(interface="none"))
     rows: list[dict[str, Any]] = []
+    reference: Implementation | None = None
     for name, implementation in zip(LEVELS, design_levels(design)):
         if name not in levels:
             continue
         start, cpu = time.monotonic(), time.process_time()
-        verdict = check(export, implementation, limit_s, strategy=_STRATEGIES[unit.split("-")[0]])
+        strategy = _STRATEGIES[unit.split("-")[0]]
+        verdict = check(export, implementation, limit_s, strategy=strategy, reference=reference)
+        reference = implementation if verdict.outcome == "proved" else None
         rows.append({
-            "unit": unit, **verdict_row(verdict), "level": name,
-            "against": "SMT-LIB FloatingPoint, RNE", "all_s": round(time.monotonic() - start, 1),
-            "cpu_s": round(time.process_time() - cpu, 1), "fingerprint": loaded.graph.fingerprint,
+            "unit": unit,
+            **verdict_row(verdict),
+            "level": name,
+            "against": verdict.through or "SMT-LIB FloatingPoint, RNE",
+            "all_s": round(time.monotonic() - start, 1),
+            "cpu_s": round(time.process_time() - cpu, 1),
+            "fingerprint": loaded.graph.fingerprint,
             "lowered": design.flat.region.hash.hex(),
         })
         print(f"{unit} {name}: {verdict.outcome}, {verdict.cases} cases, {verdict.seconds:.1f} s", flush=True)

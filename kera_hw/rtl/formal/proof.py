@@ -24,8 +24,8 @@ from kera_hw.rtl.formal.terms import Terms, evaluate
 
 FAULT_TRIALS = 8
 """Planted faults to try: one may sit where no input shows it."""
-# Of the time limit: for a netlist as a whole, for finding cut points, and (a part of it) for one of those.
-_WHOLE_SHARE, _SWEEP_SHARE, _QUERY_PART = 0.3, 0.8, 60
+# Of the time limit: for a netlist piece by piece; of that for cut points; a part of it for one of those.
+_PIECES_SHARE, _SWEEP_SHARE, _QUERY_PART = 0.6, 0.8, 60
 
 Outcome = Literal["proved", "refuted", "unfinished", "unconfirmed", "not modelled"]
 Progress = Callable[[str], None]
@@ -105,6 +105,15 @@ class Prover:
         kinds, start = inputs_of(self.export), case_of(self.export)
         return decide(ask, kinds, start, limit_s, self.strategy, self.progress)
 
+    def decide_against(self, reference: Implementation, make: Maker, limit_s: float) -> Found:
+        """Whether what ``make`` makes equals an implementation that is known to equal the graph."""
+        terms = Terms()
+        item = item_of(terms, self.export)
+        pairs = zip(reference.make(terms, item).results, make(terms, item).results, strict=True)
+        claim = terms.all_of(terms.eq(a, b) for a, b in pairs if a is not None and b is not None)
+        answer = Claim(terms, claim, (), self.strategy.tuning).decide(limit_s)
+        return Found(answer.status, answer.seconds, 1, case_of(self.export), answer.model)
+
     def decide_by_cuts(self, reference: Implementation, limit_s: float, seed: int) -> Found:
         """The same against an implementation that is known to equal the graph, cut point by cut point."""
         assert isinstance(self.implementation, Clocked)
@@ -137,9 +146,12 @@ class Prover:
         split = len(item.inputs)
         return Counterexample(tuple(patterns[:split]), tuple(patterns[split:]), expected, actual)
 
-    def plant(self, limit_s: float, seed: int) -> tuple[Outcome, PlantedFault | None, str]:
+    def plant(
+        self, limit_s: float, seed: int, reference: Implementation | None = None
+    ) -> tuple[Outcome, PlantedFault | None, str]:
         """The first of a few faults that solver and interpreter both find; otherwise what went wrong.
 
+        With ``reference`` the solver compares with that, as in the proof; the interpreter has the graph.
         ``unfinished`` where time ran out over it, ``unconfirmed`` where the solver let all of them pass.
         """
         start = monotonic()
@@ -154,7 +166,10 @@ class Prover:
             def make(terms: Terms, item: Item, trial: int = trial) -> Made:
                 return self.implementation.make_faulty(terms, item, random.Random(f"{seed}.{trial}"))
 
-            found = self.decide(make, left)
+            if reference is None:
+                found = self.decide(make, left)
+            else:
+                found = self.decide_against(reference, make, left)
             terms = Terms()
             text = make(terms, item_of(terms, self.export)).fault
             assert text is not None
@@ -183,25 +198,26 @@ def check(
 ) -> Verdict:
     """Prove one implementation equal to its graph for all inputs, or say why not.
 
-    A netlist that doesn't yield to the solver as a whole is held, piece by piece, against ``reference``,
-    which must have been proved. The planted fault has as much time again as the proof. Raises NoMeaning and
-    NotModelled.
+    A netlist is held against ``reference``, which must have been proved, piece by piece; if that leads
+    nowhere, or without a reference, an implementation is held against the graph. The planted fault has as
+    much time again as the proof. Raises NoMeaning and NotModelled.
     """
     label = implementation.label
     prover = Prover(export, implementation, strategy, progress)
     progress(f"proving the {label}")
-    in_pieces = reference is not None and isinstance(implementation, Clocked)
-    found = prover.decide(implementation.make, limit_s * (_WHOLE_SHARE if in_pieces else 1.0))
-    through = ""
-    if found.status == "unfinished" and reference is not None and in_pieces:
-        progress(f"proving the {label} piece by piece")
-        pieces = prover.decide_by_cuts(reference, limit_s * (1 - _WHOLE_SHARE), seed)
-        found, through = replace(pieces, seconds=found.seconds + pieces.seconds), reference.label
+    found = None
+    if reference is not None and isinstance(implementation, Clocked):
+        found = prover.decide_by_cuts(reference, limit_s * _PIECES_SHARE, seed)
+    if found is None or found.status == "unfinished":
+        spent, reference = 0.0 if found is None else found.seconds, None
+        found = prover.decide(implementation.make, limit_s - spent)
+        found = replace(found, seconds=found.seconds + spent)
+    through = "" if reference is None else reference.label
     if found.status == "unfinished":
         return Verdict(label, "unfinished", found.seconds, limit_s, found.cases)
     if found.status == "refuted":
         shown = prover.replay(implementation.make, found)
         return Verdict(label, "refuted", found.seconds, limit_s, found.cases, None, shown)
     progress("refuting a planted fault")
-    outcome, fault, note = prover.plant(limit_s, seed)
+    outcome, fault, note = prover.plant(limit_s, seed, reference)
     return Verdict(label, outcome, found.seconds, limit_s, found.cases, fault, None, note, through)
