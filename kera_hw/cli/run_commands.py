@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -133,9 +134,15 @@ def _prove(
     file: Path, function: str | None, options: TargetOptions, limit_s: float, seed: int, output: Output
 ) -> NoReturn:
     """Proofs for one export or all of them; the worst outcome is the exit status."""
-    from kera_hw.driver.formal import STEPS, prove_export
-
     loaded, graph = load_or_fail(file, output)
+    try:
+        from kera_hw.driver.formal import STEPS, prove_export
+    except ModuleNotFoundError as lack:
+        if lack.name != "bitwuzla":
+            raise
+        remedy = f"Install it with: {sys.executable} -m pip install bitwuzla"
+        message = "The solver Bitwuzla is needed here and was not found."
+        output.fail([Diagnostic("K0950", message, notes=(remedy,))])
     exports = graph.exports if function is None else (export_or_fail(loaded, function, output),)
     diagnostics: list[Diagnostic] = []
     rows: list[dict[str, Any]] = []

@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from kera_hw.cli.output import AT_FAULT, NOT_PROVED, OK
+from kera_hw.cli.output import AT_FAULT, NOT_PROVED, OK, TOOL_MISSING
 from kera_hw.driver.formal import prove_export
 from kera_hw.driver.hardware import design_hardware
 from kera_hw.driver.options import TargetOptions
@@ -212,3 +213,15 @@ def test_floats_are_proved(tmp_path: Path) -> None:
     text = "pub fn f(a: f16, b: f16) -> (f16, bool, f16) { (min(a, -b), a < b, abs(a)) }"
     graph, export = loaded(tmp_path, text)
     assert prove_export(graph, export, TargetOptions(), 120).proved
+
+
+def test_a_missing_solver_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "f.kera"
+    path.write_text("pub fn f(a: u8) -> u8 { a + 5 }\n")
+    for name in ("bitwuzla", "kera_hw.driver.formal", "kera_hw.rtl.formal.solver"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "bitwuzla", None)
+    done = Kera(capsys)("verify", path, "--formal")
+    assert done.status == TOOL_MISSING and "K0950" in done.err and "pip install bitwuzla" in done.err
