@@ -10,6 +10,7 @@ import numpy as np
 
 from kera_hw.numerics import rounding
 from kera_hw.numerics.arrays import Array
+from kera_hw.numerics.host import ieee
 from kera_hw.types import FloatType
 
 # Wide enough that a value which is no tie of a format does not become one: the nearest to a tie are
@@ -52,6 +53,7 @@ def format_context(kind: FloatType) -> Any:
     )
 
 
+@ieee
 def correct(name: str, values: Array, kind: FloatType) -> Array:
     """The function at every element, each rounded once to the format by MPFR; NaNs are canonical."""
     context = format_context(kind)

@@ -29,6 +29,7 @@ from kera_hw.numerics.elementary import narrow
 from kera_hw.numerics.elementary.program import Program, trace
 from kera_hw.numerics.elementary.run import Runner
 from kera_hw.numerics.floatbits import to_bits
+from kera_hw.numerics.host import ieee
 from kera_hw.types import F32
 from tests.exhaustive import emit_cpp
 from tests.exhaustive.oracle import correct
@@ -113,6 +114,7 @@ def left_by_patches(name: str, inputs: Array) -> Array:
     return misrounded(name, inputs, to_bits(elementary.evaluate(name, inputs.view(np.float32), F32)))
 
 
+@ieee
 def same_as_numpy(name: str, binary: Path, count: int = 1 << 24) -> int:
     """Blocks, spread across all inputs, whose checksums differ between the native program and NumPy's run."""
     runner = Runner(unpatched(name))
