@@ -221,8 +221,9 @@ def patches(out: Writer) -> None:
     out.lines.append("PATCHES: dict[str, tuple[tuple[float, float], ...]] = {")
     for name, f in EXACT.items():
         pairs = [(f32_value(bits), round_to_odd(f(f32_value(bits)))) for bits in MISSES.get(name, ())]
-        text = ", ".join(f"({float(x)!r}, {float(y)!r})" for x, y in pairs)
-        out.lines.append(f'    "{name}": ({text}{"," if pairs else ""}),')
+        out.lines.append(f'    "{name}": (')
+        out.lines += [f"        ({float(x)!r}, {float(y)!r})," for x, y in pairs]
+        out.lines.append("    ),")
     out.lines.append("}")
 
 
