@@ -13,7 +13,7 @@ from kera_hw.graph.store import Store
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Array, AttrValue, EvalCall, RegionLike
 from kera_hw.rtl.lower.ranges import Range, result_range, type_range
-from kera_hw.types import BOOL, FloatType, IntType, Type, element_type, numpy_dtype
+from kera_hw.types import BOOL, FixType, FloatType, IntType, Type, element_type, numpy_dtype
 
 
 class _OneItem:
@@ -58,7 +58,9 @@ class Builder:
     # Constants
 
     def const(self, kind: Type, value: int) -> Ref:
-        """A scalar constant from its raw integer."""
+        """A scalar constant from its raw integer, modulo the type's width."""
+        raw = kind.raw if isinstance(kind, FixType) else kind
+        value = raw.wrap(value) if isinstance(raw, IntType) else value
         ref = self.store.constant(kind, value)
         self._values[ref.node] = int(value)
         return ref
