@@ -198,7 +198,7 @@ def main(arguments: list[str]) -> int:
         print("\n".join([*lines, total]))
         wrong = int(total.split()[-1]) + settle(asked.name, [s for s in lines if s.startswith("close")])
         count = int(total.split()[1])
-        note = f"graph {region_of(asked.name).hash.hex()}"
+        note = f"graph {region_of(asked.name).hash.hex()[:16]}"
         if asked.quick:
             note = "a comparison selects a constant on all other inputs, sampled; " + note
         oracle = "libm f64 with a margin, libquadmath, MPFR"
