@@ -48,6 +48,7 @@ def main(arguments: list[str]) -> int:
         for clock in clocks:
             row = measure_unit(name, units[name], float(clock), tuple(map(int, options.seeds.split(","))))
             console.print(json.dumps(row))
+            rows = _load(options.out)  # another run may have written to it meanwhile
             rows[name] = [*(r for r in rows.get(name, []) if r["clock_mhz"] != row["clock_mhz"]), row]
             options.out.parent.mkdir(parents=True, exist_ok=True)
             options.out.write_text(json.dumps(rows, indent=1) + "\n")
