@@ -32,7 +32,9 @@ _BODIES = {
     "fma": ("a: {t}, b: {t}, c: {t}", "fma(a, b, c)"),
 }
 # A sum is decided as it is; a product only once its operands' leading ones are known.
-_STRATEGIES = {"add": Strategy(0.9, 2.0), "mul": Strategy(0.0, 2.0), "fma": Strategy(0.0, 20.0)}
+_STRATEGIES = {
+    "add": Strategy(1.0), "mul": Strategy(0.0, 60.0), "fma": Strategy(0.0, 900.0, inputs=2),
+}
 
 _KINDS = ("f16", "bf16", "f32")
 UNITS = tuple(f"{op}-{kind}" for op in _BODIES for kind in _KINDS if (op, kind) != ("fma", "f32"))

@@ -1,59 +1,68 @@
-"""Case splits: every pattern is in exactly one case, and the cases tell the special numbers apart."""
+"""Case splits: every pattern is in exactly one case, and a case's term takes the values of the case alone."""
 from __future__ import annotations
 
 from itertools import product
 
-from kera_hw.rtl.formal.cases import Case, Known, exponents, outlines, whole
+from kera_hw.rtl.formal.cases import Case, Known, classes, exponents, whole
 from kera_hw.rtl.formal.terms import Terms, evaluate
-from kera_hw.types import F16, FloatType, IntType, Type
+from kera_hw.types import FloatType, IntType, Type
 
 TINY = FloatType("tiny", 3, 2)
 
 
-def leaves(kinds: list[Type], case: Case) -> list[Case]:
-    halves = outlines(kinds, case)
-    return [case] if halves is None else [leaf for half in halves for leaf in leaves(kinds, half)]
+def leaves(kinds: list[Type], case: Case, fully: bool = False) -> list[Case]:
+    halves = classes(kinds, case) or (exponents(kinds, case) if fully else None)
+    return [case] if halves is None else [leaf for half in halves for leaf in leaves(kinds, half, fully)]
 
 
 def holds(case: Case, patterns: tuple[int, ...]) -> bool:
-    return all(bits & known.mask == known.value for known, bits in zip(case, patterns))
+    return all(known.holds(bits) for known, bits in zip(case, patterns, strict=True))
 
 
 def test_every_pattern_is_in_one_case() -> None:
     kinds: list[Type] = [TINY, TINY]
-    found = leaves(kinds, whole(kinds))
-    for patterns in product(range(64), repeat=2):
-        assert sum(holds(case, patterns) for case in found) == 1
+    for fully in (False, True):
+        found = leaves(kinds, whole(kinds), fully)
+        assert len(found) == (16 if not fully else 100)
+        for patterns in product(range(64), repeat=2):
+            assert sum(holds(case, patterns) for case in found) == 1
 
 
-def test_a_further_split_keeps_that() -> None:
-    kinds: list[Type] = [F16, IntType(8, False)]
-    for case in leaves(kinds, whole(kinds)):
-        halves = exponents(kinds, case)
-        if halves is not None:
-            masks = [sum(known.mask.bit_count() for known in half) for half in halves]
-            assert masks == [1 + sum(known.mask.bit_count() for known in case)] * 2
-            (place,) = [k for k in range(2) if halves[0][k] != halves[1][k]]
-            bit = halves[0][place].mask ^ case[place].mask
-            assert (halves[0][place].value, halves[1][place].value) == (
-                case[place].value, case[place].value | bit,
-            )  # fmt: skip
+def test_every_split_divides_its_case() -> None:
+    """Halves exclude each other and together are the whole, at every step down to known exponents."""
+    kinds: list[Type] = [IntType(2, False), TINY]
+    pending, steps = [whole(kinds)], 0
+    while pending:
+        case = pending.pop()
+        halves = classes(kinds, case) or exponents(kinds, case)
+        for patterns in product(range(4), range(64)) if halves else ():
+            inside = [holds(half, patterns) for half in halves or ()]
+            assert sum(inside) == holds(case, patterns)
+        pending += halves or ()
+        steps += halves is not None
+    assert steps == 9
 
 
 def test_cases_are_of_one_class() -> None:
-    """Zero, one leading place of a subnormal number, normal numbers, or infinities and NaN."""
+    """Zero, one leading place of a subnormal number, or an exponent that is not zero."""
     kinds: list[Type] = [TINY]
     for (known,) in leaves(kinds, whole(kinds)):
-        members = [bits & 31 for bits in range(64) if holds((known,), (bits,))]
-        classes = {
-            "special" if bits >> 2 == 7 else "normal" if bits >> 2 else bits.bit_length() for bits in members
-        }
-        assert len(classes) == 1
+        members = [bits & 31 for bits in range(64) if known.holds(bits)]
+        assert len({"other" if bits >> 2 else bits.bit_length() for bits in members}) == 1
 
 
-def test_known_bits_become_constants() -> None:
-    terms = Terms()
-    variable = terms.var("x", 8)
-    pattern = Known(8, 0b01110001, 0b00100001).pattern(terms, variable)
-    values = {evaluate([pattern], {"x": bits})[0] for bits in range(256)}
-    assert values == {bits for bits in range(256) if bits & 0b01110001 == 0b00100001}
+def test_only_the_first_inputs_are_split_where_asked() -> None:
+    kinds: list[Type] = [TINY, TINY]
+    halves = classes(kinds, whole(kinds), 1)
+    assert halves is not None and all(half[1].anything for half in halves)
+
+
+def test_the_term_of_a_case_takes_its_values() -> None:
+    kinds: list[Type] = [TINY]
+    odd = [(Known(6, 0b010001, 0b000001),), (Known(6, 1, 1, (2, 3)),)]
+    for (known,) in [*leaves(kinds, whole(kinds)), *leaves(kinds, whole(kinds), fully=True), *odd]:
+        terms = Terms()
+        pattern = known.pattern(terms, terms.var("x", 6))
+        values = [evaluate([pattern], {"x": bits})[0] for bits in range(64)]
+        assert set(values) == {bits for bits in range(64) if known.holds(bits)}
+        assert all(values[bits] == bits for bits in range(64) if known.holds(bits))

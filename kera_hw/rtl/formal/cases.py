@@ -1,13 +1,14 @@
-"""Case splits of a proof by bits of its inputs: which bits of each input are known, and to be what.
+"""Case splits of a proof by its inputs: which bits of each are known, and which field of it is not zero.
 
-A case is split by one bit of one input into the case where that bit is 0 and the case where it is 1, so the
-cases at the leaves cover all inputs exactly once, whatever is split and however deep. A known bit is a
-constant in the terms, not an assumption, so everything that depends on it alone folds away before solving.
+A case is split into two that exclude each other and together are the whole of it: a bit is 0 or 1, a field
+is 0 or not. So the cases at the leaves cover all inputs exactly once, whatever is split and however deep.
+What is known is part of the terms that stand for the inputs, not an assumption: everything that depends on
+it alone folds away before solving.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kera_hw.rtl.formal.terms import Term, Terms
 from kera_hw.types import FloatType, Type, bit_width
@@ -15,14 +16,31 @@ from kera_hw.types import FloatType, Type, bit_width
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of one input: the bits of ``mask`` are those of ``value``."""
+    """What is known of one input: the bits of ``mask`` are those of ``value``, and a field may be nonzero.
+
+    ``nonzero`` is the lowest bit and the width of such a field, none of whose bits are in ``mask``.
+    """
 
     width: int
     mask: int = 0
     value: int = 0
+    nonzero: tuple[int, int] | None = None
+
+    @property
+    def anything(self) -> bool:
+        """Whether nothing is known."""
+        return not self.mask and self.nonzero is None
+
+    def holds(self, bits: int) -> bool:
+        """Whether a pattern is in the case."""
+        field = 1 if self.nonzero is None else bits >> self.nonzero[0] & ((1 << self.nonzero[1]) - 1)
+        return bits & self.mask == self.value and field != 0
 
     def pattern(self, terms: Terms, variable: Term) -> Term:
-        """The variable with its known bits made constants."""
+        """A term that takes every value of the case, and no other, as the variable takes all of its own.
+
+        It is the variable itself wherever that is in the case.
+        """
         parts: list[Term] = []
         low = 0
         while low < self.width:
@@ -34,11 +52,22 @@ class Known:
             constant = terms.const(self.value >> low, size)
             parts.append(constant if known else terms.extract(variable, low, size))
             low = high
-        return terms.concat(parts)
+        return self._with_nonzero(terms, terms.concat(parts))
 
-    def fixed(self, bit: int, value: int) -> Known:
-        """The same with one bit more."""
-        return Known(self.width, self.mask | 1 << bit, self.value | value << bit)
+    def _with_nonzero(self, terms: Terms, word: Term) -> Term:
+        """The lowest bit of the field set where all others are clear."""
+        if self.nonzero is None:
+            return word
+        low, width = self.nonzero
+        others = terms.extract(word, low + 1, width - 1)
+        empty = terms.eq(others, terms.const(0, width - 1))
+        lowest = terms.bit_or(terms.extract(word, low, 1), empty)
+        below = [terms.extract(word, 0, low)] if low else []
+        return terms.concat([*below, lowest, terms.extract(word, low + 1, word.width - low - 1)])
+
+    def fixed(self, bits: int, value: int) -> Known:
+        """The same with more bits known."""
+        return Known(self.width, self.mask | bits, self.value | value, self.nonzero)
 
 
 Case = tuple[Known, ...]
@@ -49,50 +78,75 @@ def whole(kinds: Sequence[Type]) -> Case:
     return tuple(Known(bit_width(kind)) for kind in kinds)
 
 
-def _outlined(kind: FloatType, known: Known) -> int | None:
-    """The highest free bit of a magnitude, until it is told which special or ordinary class it is of.
+Choice = Callable[[FloatType, Known], tuple[Known, Known] | None]
 
-    An exponent is followed until a bit of it differs from the first: then it is neither 0 nor all ones. One
-    of zeros is followed down the fraction to the leading one, one of all ones needs no more.
-    """
-    top = kind.width_bits - 2
-    for bit in range(top, -1, -1):
+
+def _exponent_mask(kind: FloatType) -> int:
+    return ((1 << kind.exponent_bits) - 1) << kind.fraction_bits
+
+
+def _by_bit(known: Known, bit: int) -> tuple[Known, Known]:
+    return known.fixed(1 << bit, 0), known.fixed(1 << bit, 1 << bit)
+
+
+def _classified(kind: FloatType, known: Known) -> tuple[Known, Known] | None:
+    """Exponent zero or not; of an exponent of zero, the fraction down to its leading one."""
+    field = _exponent_mask(kind)
+    if known.nonzero is not None or known.value & field:
+        return None
+    if known.mask & field != field:
+        return known.fixed(field, 0), replace(known, nonzero=(kind.fraction_bits, kind.exponent_bits))
+    for bit in reversed(range(kind.fraction_bits)):
         if not known.mask >> bit & 1:
-            return bit
-        first, here = known.value >> top & 1, known.value >> bit & 1
-        if here != first or (first and bit == kind.fraction_bits):
+            return _by_bit(known, bit)
+        if known.value >> bit & 1:
             return None
     return None
 
 
-def _exponent_bit(kind: FloatType, known: Known) -> int | None:
-    """The highest free exponent bit."""
-    for bit in range(kind.width_bits - 2, kind.fraction_bits - 1, -1):
+def _narrowed(kind: FloatType, known: Known) -> tuple[Known, Known] | None:
+    """An exponent told by its bits, the highest first; one of zeros has nothing more to tell."""
+    if known.nonzero is None and known.mask & _exponent_mask(kind) == _exponent_mask(kind):
+        return None
+    for bit in reversed(range(kind.fraction_bits, kind.width_bits - 1)):
         if not known.mask >> bit & 1:
-            return bit
+            return _settled(kind, known, bit)
     return None
 
 
-def outlines(kinds: Sequence[Type], case: Case) -> tuple[Case, Case] | None:
-    """A split towards zeros, subnormal numbers by leading zeros, ranges of exponents, infinities and NaN."""
-    return _split(kinds, case, _outlined)
+def _settled(kind: FloatType, known: Known, bit: int) -> tuple[Known, Known]:
+    """A split by an exponent bit: where it is set the exponent is not zero, else the bits below are not."""
+    if known.nonzero is None:
+        return _by_bit(known, bit)
+    zero, one = _by_bit(replace(known, nonzero=None), bit)
+    rest = bit - kind.fraction_bits
+    if rest == 1:  # the lowest bit is left, which must be set
+        return zero.fixed(1 << kind.fraction_bits, 1 << kind.fraction_bits), one
+    return replace(zero, nonzero=(kind.fraction_bits, rest)), one
+
+
+def classes(kinds: Sequence[Type], case: Case, inputs: int | None = None) -> tuple[Case, Case] | None:
+    """A split towards exponents that are not zero, subnormal numbers by their leading zeros, and zeros.
+
+    Of the first ``inputs`` inputs alone, where that is given.
+    """
+    return _split(kinds[:inputs], case, _classified)
 
 
 def exponents(kinds: Sequence[Type], case: Case) -> tuple[Case, Case] | None:
     """A further split, by the highest exponent bit that is still free; None where all are known."""
-    return _split(kinds, case, _exponent_bit)
+    return _split(kinds, case, _narrowed)
 
 
-def _split(
-    kinds: Sequence[Type], case: Case, choose: Callable[[FloatType, Known], int | None]
-) -> tuple[Case, Case] | None:
-    best: tuple[int, int] | None = None  # (bit, input): the highest bit decides, then the first input
+def _split(kinds: Sequence[Type], case: Case, choose: Choice) -> tuple[Case, Case] | None:
+    """The split of the input of which least is known."""
+    best: tuple[int, int, tuple[Known, Known]] | None = None
     for place, (kind, known) in enumerate(zip(kinds, case)):
-        bit = choose(kind, known) if isinstance(kind, FloatType) else None
-        if bit is not None and (best is None or bit > best[0]):
-            best = (bit, place)
+        halves = choose(kind, known) if isinstance(kind, FloatType) else None
+        if halves is not None and (best is None or known.mask.bit_count() < best[0]):
+            best = (known.mask.bit_count(), place, halves)
     if best is None:
         return None
-    bit, place = best
-    halves = [(*case[:place], case[place].fixed(bit, value), *case[place + 1 :]) for value in (0, 1)]
-    return halves[0], halves[1]
+    _, place, halves = best
+    first, second = ((*case[:place], half, *case[place + 1 :]) for half in halves)
+    return first, second

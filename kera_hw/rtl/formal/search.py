@@ -5,17 +5,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
-from kera_hw.rtl.formal.cases import Case, exponents, outlines
+from kera_hw.rtl.formal.cases import Case, classes, exponents
 from kera_hw.rtl.formal.solver import PLAIN, Answer, Status, Tuning
 from kera_hw.types import Type
 
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """``whole_share`` of the time limit goes to the claim as it is; a case gets ``case_s`` seconds."""
+    """``whole_share`` of the time limit goes to the claim as it is; a case gets ``case_s`` seconds.
+
+    Only the first ``inputs`` inputs are split into classes, or all of them.
+    """
 
     whole_share: float = 0.5
-    case_s: float = 1.0
+    case_s: float = 5.0
+    inputs: int | None = None
     tuning: Tuning = PLAIN
 
 
@@ -68,17 +72,17 @@ class _Search:
 
     def whole(self, start: Case) -> Found | None:
         """The claim as it is; all of the time goes to it where nothing can be split."""
-        share = self.strategy.whole_share if outlines(self.kinds, start) else 1.0
+        share = self.strategy.whole_share if classes(self.kinds, start, self.strategy.inputs) else 1.0
         return self._try(start, share * self.limit_s) if share else None
 
     def cases(self, start: Case, progress: Callable[[str], None]) -> Found:
-        """Depth first: a case is outlined before it is tried, and split further where it proves hard."""
-        pending = [start] if outlines(self.kinds, start) else []
+        """Depth first: a case is of one class before it is tried, and split further where it proves hard."""
+        pending = [start] if classes(self.kinds, start, self.strategy.inputs) else []
         if not pending:
             return Found("unfinished", self._passed(), self.solved)
         while pending:
             case = pending.pop()
-            halves = outlines(self.kinds, case)
+            halves = classes(self.kinds, case, self.strategy.inputs)
             if halves is None:
                 left = self.limit_s - self._passed()
                 if left <= 0:

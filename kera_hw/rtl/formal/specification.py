@@ -28,7 +28,7 @@ class Specification:
         """What the item's variables are in a case: themselves but for the bits that it knows."""
         variables = (*self.item.inputs, *self.item.states)
         pairs = zip(variables, case, strict=True)
-        return {var: known.pattern(terms, var) for var, known in pairs if known.mask}
+        return {var: known.pattern(terms, var) for var, known in pairs if not known.anything}
 
     def claim(self, terms: Terms, patterns: Sequence[Term | None]) -> Term:
         """Whether patterns are those of the specified values, one bit."""
