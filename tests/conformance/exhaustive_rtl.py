@@ -65,7 +65,7 @@ _SIGN = 1 << 31
 _CONSTANT: dict[str, list[tuple[int, int]]] = {
     "exp": [(0, _FEW), (_MOST, _SIGN + _FEW), (_SIGN + _MOST, _LAST)],
     "exp2": [(0, _FEW), (_MOST + (1 << 23), _SIGN + _FEW), (_SIGN + _MOST + (1 << 23), _LAST)],
-    "sigmoid": [(0, _FEW), (_MOST, _SIGN + _FEW), (_SIGN + _MOST, _LAST)],
+    "sigmoid": [(_MOST, _SIGN - 1), (_SIGN + _MOST, _LAST)],
     "log": [(_SIGN + 1, _LAST)],
     "log2": [(_SIGN + 1, _LAST)],
     "silu": [(_SIGN + _MOST, _LAST)],
