@@ -33,7 +33,9 @@ _BODIES = {
 }
 # A sum is decided as it is; a product only once its operands' leading ones are known.
 _STRATEGIES = {
-    "add": Strategy(1.0), "mul": Strategy(0.0, 60.0), "fma": Strategy(0.0, 900.0, inputs=2),
+    "add": Strategy(1.0),
+    "mul": Strategy(0.0, 3.0, 60.0),
+    "fma": Strategy(0.0, 10.0, 900.0, inputs=2),
 }
 
 _KINDS = ("f16", "bf16", "f32")

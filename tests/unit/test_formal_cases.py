@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from kera_hw.rtl.formal.cases import Case, Known, classes, exponents, whole
+from kera_hw.rtl.formal.cases import Case, Known, classes, exponents, leading_ones, whole
 from kera_hw.rtl.formal.terms import Terms, evaluate
 from kera_hw.types import FloatType, IntType, Type
 
@@ -11,7 +11,7 @@ TINY = FloatType("tiny", 3, 2)
 
 
 def leaves(kinds: list[Type], case: Case, fully: bool = False) -> list[Case]:
-    halves = classes(kinds, case) or (exponents(kinds, case) if fully else None)
+    halves = classes(kinds, case) or leading_ones(kinds, case) or (exponents(kinds, case) if fully else None)
     return [case] if halves is None else [leaf for half in halves for leaf in leaves(kinds, half, fully)]
 
 
@@ -34,7 +34,7 @@ def test_every_split_divides_its_case() -> None:
     pending, steps = [whole(kinds)], 0
     while pending:
         case = pending.pop()
-        halves = classes(kinds, case) or exponents(kinds, case)
+        halves = classes(kinds, case) or leading_ones(kinds, case) or exponents(kinds, case)
         for patterns in product(range(4), range(64)) if halves else ():
             inside = [holds(half, patterns) for half in halves or ()]
             assert sum(inside) == holds(case, patterns)

@@ -90,12 +90,18 @@ def _by_bit(known: Known, bit: int) -> tuple[Known, Known]:
 
 
 def _classified(kind: FloatType, known: Known) -> tuple[Known, Known] | None:
-    """Exponent zero or not; of an exponent of zero, the fraction down to its leading one."""
+    """Exponent zero or not."""
     field = _exponent_mask(kind)
-    if known.nonzero is not None or known.value & field:
+    if known.nonzero is not None or known.mask & field:
         return None
-    if known.mask & field != field:
-        return known.fixed(field, 0), replace(known, nonzero=(kind.fraction_bits, kind.exponent_bits))
+    return known.fixed(field, 0), replace(known, nonzero=(kind.fraction_bits, kind.exponent_bits))
+
+
+def _led(kind: FloatType, known: Known) -> tuple[Known, Known] | None:
+    """Of an exponent of zero, the fraction down to its leading one."""
+    field = _exponent_mask(kind)
+    if known.mask & field != field or known.value & field:
+        return None
     for bit in reversed(range(kind.fraction_bits)):
         if not known.mask >> bit & 1:
             return _by_bit(known, bit)
@@ -126,11 +132,13 @@ def _settled(kind: FloatType, known: Known, bit: int) -> tuple[Known, Known]:
 
 
 def classes(kinds: Sequence[Type], case: Case, inputs: int | None = None) -> tuple[Case, Case] | None:
-    """A split towards exponents that are not zero, subnormal numbers by their leading zeros, and zeros.
-
-    Of the first ``inputs`` inputs alone, where that is given.
-    """
+    """A split into exponents that are zero and that are not, of the first ``inputs`` inputs or of all."""
     return _split(kinds[:inputs], case, _classified)
+
+
+def leading_ones(kinds: Sequence[Type], case: Case) -> tuple[Case, Case] | None:
+    """A split of an exponent of zero towards zero and subnormal numbers by their leading ones."""
+    return _split(kinds, case, _led)
 
 
 def exponents(kinds: Sequence[Type], case: Case) -> tuple[Case, Case] | None:

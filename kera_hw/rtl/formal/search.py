@@ -5,20 +5,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
-from kera_hw.rtl.formal.cases import Case, classes, exponents
+from kera_hw.rtl.formal.cases import Case, classes, exponents, leading_ones
 from kera_hw.rtl.formal.solver import PLAIN, Answer, Status, Tuning
 from kera_hw.types import Type
 
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """``whole_share`` of the time limit goes to the claim as it is; a case gets ``case_s`` seconds.
+    """``whole_share`` of the time limit goes to the claim as it is.
 
+    A case with subnormal numbers gets ``class_s`` seconds before it is split by their leading ones, one
+    without ``case_s`` before it is split by exponents.
     Only the first ``inputs`` inputs are split into classes, or all of them.
     """
 
     whole_share: float = 0.5
-    case_s: float = 5.0
+    class_s: float = 2.0
+    case_s: float = 10.0
     inputs: int | None = None
     tuning: Tuning = PLAIN
 
@@ -75,6 +78,14 @@ class _Search:
         share = self.strategy.whole_share if classes(self.kinds, start, self.strategy.inputs) else 1.0
         return self._try(start, share * self.limit_s) if share else None
 
+    def _further(self, case: Case) -> tuple[tuple[Case, Case] | None, float]:
+        """How a case would be split, and how long it is tried before."""
+        halves = leading_ones(self.kinds[: self.strategy.inputs], case)
+        if halves is not None:
+            return halves, self.strategy.class_s
+        halves = exponents(self.kinds, case)
+        return halves, self.strategy.case_s if halves is not None else self.limit_s
+
     def cases(self, start: Case, progress: Callable[[str], None]) -> Found:
         """Depth first: a case is of one class before it is tried, and split further where it proves hard."""
         pending = [start] if classes(self.kinds, start, self.strategy.inputs) else []
@@ -87,8 +98,8 @@ class _Search:
                 left = self.limit_s - self._passed()
                 if left <= 0:
                     return Found("unfinished", self._passed(), self.solved)
-                further = exponents(self.kinds, case)
-                found = self._try(case, min(left, self.strategy.case_s) if further else left)
+                further, allowed = self._further(case)
+                found = self._try(case, min(left, allowed))
                 if found is not None and found.status == "refuted":
                     return found
                 if found is None and further is None:
