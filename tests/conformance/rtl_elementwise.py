@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,10 +121,12 @@ def from_integers(source: IntType, count: int) -> Iterator[Row]:
         yield Row("convert.cast", dtype, rounder.name, len(numbers), differences, complete, "rtl")
 
 
-def checks(count: int) -> Iterator[Row]:
-    for kind in FORMATS:
+def checks(count: int, kinds: Sequence[FloatType] = FORMATS) -> Iterator[Row]:
+    for kind in kinds:
         yield from compared(kind, count)
         yield from from_floats(kind, count)
+    if tuple(kinds) != FORMATS:
+        return
     for source in INTEGERS:
         yield from from_integers(source, count // 4)
 
@@ -132,9 +134,11 @@ def checks(count: int) -> Iterator[Row]:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=arithmetic.LONG)
+    parser.add_argument("--formats", nargs="+", choices=[kind.name for kind in FORMATS], default=[])
     asked = parser.parse_args(arguments)
-    command = "python -m tests.conformance.rtl_elementwise"
-    return int(report.write("rtl_elementwise", checks(asked.count), command) != 0)
+    kinds = tuple(kind for kind in FORMATS if kind.name in asked.formats) or FORMATS
+    command = " ".join(["python -m tests.conformance.rtl_elementwise", *arguments])
+    return int(report.write("rtl_elementwise", checks(asked.count, kinds), command) != 0)
 
 
 if __name__ == "__main__":
