@@ -56,21 +56,25 @@ def test_graphs_in_cells(block: int) -> None:
 
 @pytest.mark.parametrize("op", evaluable_ops())
 def test_every_operation_in_cells(op: str) -> None:
+    """Four small graphs around it; a float unit is large by itself, so that one or two have to do."""
     rng = random.Random(op)
+    wanted, most_nodes = (1, 3000) if op.startswith(("floating.", "neural.")) else (4, 100)
     done = 0
-    for trial in range(4):
+    for trial in range(4 if wanted > 1 else 24):
         graph = GraphGenerator(rng.randrange, evaluable_ops()).graph(3, op)
         if floats(graph):
             continue
         try:
-            check_graph(graph, trial, 16, rng.choice(DEVICES), rng.choice(CLOCKS_MHZ), most_nodes=100)
+            check_graph(graph, trial, 16, rng.choice(DEVICES), rng.choice(CLOCKS_MHZ), most_nodes=most_nodes)
             done += 1
+            if done == wanted:
+                break
         except Refused as answer:
             assert answer.code in ANSWERS, answer
     assert done
 
 
-@pytest.mark.parametrize("seed", (3, 8, 12, 27))
+@pytest.mark.parametrize("seed", (3, 12, 16, 27))
 def test_graphs_in_verilog(seed: int) -> None:
     """The emitted Verilog of a few graphs, under stalls, bubbles and a reset."""
     graph = random_graph(seed, 14)

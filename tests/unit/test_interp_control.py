@@ -8,7 +8,7 @@ from kera_hw.graph.node import Ref, Region
 from kera_hw.graph.store import Store
 from kera_hw.interp import run_region, unsupported_ops
 from kera_hw.ops.spec import Array, TypeRuleError
-from kera_hw.types import BOOL, F32, U32, IntType, TensorType, Type
+from kera_hw.types import BOOL, F32, U32, IntType, TensorType, TokenType, Type
 
 U8, U16, I16 = IntType(8, False), IntType(16, False), IntType(16, True)
 WORDS = TensorType(U16, (5,))
@@ -187,11 +187,10 @@ def test_equal_lanes_are_computed_once_and_mean_the_same() -> None:
 
 def test_unsupported_operations_are_found_in_nested_regions() -> None:
     store = Store()
-    x, = _params(store, F32)
-    body = _one(store, (F32,), store.op("floating.exp", x))
-    tensor = TensorType(F32, (3,))
-    region = _one(store, (tensor,), store.op("control.map", store.param(0, tensor), arity=1, region=body))
-    assert unsupported_ops(region) == [("floating.exp", F32)]
+    token = TokenType("io")
+    printed = _one(store, (token, F32), store.op("effect.print", *_params(store, token, F32), label="x"))
+    region = _one(store, (token, F32), store.op("control.call", *_params(store, token, F32), region=printed))
+    assert unsupported_ops(region) == [("effect.print", token)]
     assert unsupported_ops(_gcd(Store(), 3)) == []
 
 
