@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 
 import numpy as np
 
 from kera_hw.numerics import rounding
 from kera_hw.numerics.arrays import Array
-from kera_hw.numerics.elementary import narrow, wide
 from kera_hw.numerics.elementary.program import Program, trace
 from kera_hw.numerics.elementary.run import Runner
 from kera_hw.numerics.host import check_host, ieee
@@ -24,8 +24,9 @@ def program(name: str, kind: FloatType) -> Program:
 
     The former's result is yet to be rounded to the format.
     """
-    algorithms = wide.ALGORITHMS if kind.name == "f64" else narrow.ALGORITHMS
-    return trace(algorithms[name])
+    # Loaded on first use: programs without such functions need not wait for the tables.
+    module = import_module(f"{__name__}.{'wide' if kind.name == 'f64' else 'narrow'}")
+    return trace(module.ALGORITHMS[name])
 
 
 @cache
