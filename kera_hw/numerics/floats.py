@@ -273,4 +273,3 @@ def _saturated(whole: Array, low: int, high: int) -> Array:
     dtype, limit = (np.int64, np.int64(high)) if low < 0 else (np.uint64, np.uint64(high))
     inside = np.where(above | below | np.isnan(whole), 0.0, whole).astype(dtype)
     return np.where(above, limit, np.where(below, dtype(low), inside))
-

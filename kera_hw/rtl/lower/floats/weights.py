@@ -78,4 +78,3 @@ def weight(node: Node, elements: int) -> int | None:
     if steps is None:
         return elements * _element_nodes(node)
     return elements * sum(_unit_nodes(step, kind, _ARITY.get(step, 2)) for step in steps)
-
