@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from kera_hw.rtl.toolchain import process
+from kera_hw.rtl.toolchain import files
 from kera_hw.support import Diagnostic, SourceFile
 
 # Far above any program; bounds what a mistaken path (a disk image, say) can cost.
@@ -49,7 +49,7 @@ def write_atomically(path: Path, data: bytes | str) -> None:
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        process.write_atomically(path, data.encode() if isinstance(data, str) else data)
+        files.write_atomically(path, data.encode() if isinstance(data, str) else data)
     except OSError as fault:
         raise OSError(fault.errno, fault.strerror, str(path)) from None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kera_hw.rtl.toolchain import cache, doctor, process, tools, yosys
+from kera_hw.rtl.toolchain import cache, doctor, files, process, tools, yosys
 
 
 def test_doctor_finds_every_tool_we_need() -> None:
@@ -128,7 +128,7 @@ def test_cache_drops_the_oldest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_atomic_write_leaves_no_debris(tmp_path: Path) -> None:
     target = tmp_path / "deep" / "file"
-    process.write_atomically(target, b"one")
-    process.write_atomically(target, b"two")
+    files.write_atomically(target, b"one")
+    files.write_atomically(target, b"two")
     assert target.read_bytes() == b"two"
     assert list(target.parent.iterdir()) == [target]

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from kera_hw.rtl.toolchain.process import ToolError, ToolFailed, move_into_place, run_tool, scratch
+from kera_hw.rtl.toolchain.files import move_into_place
+from kera_hw.rtl.toolchain.process import ToolError, ToolFailed, run_tool, scratch
 from kera_hw.rtl.toolchain.tools import require
 from kera_hw.schedule.device import device_names, find_device
 from kera_hw.support.diagnostic import Diagnostic

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kera_hw.rtl.toolchain.files import move_into_place
 from kera_hw.rtl.toolchain.nextpnr import Chip
-from kera_hw.rtl.toolchain.process import move_into_place, run_tool, scratch
+from kera_hw.rtl.toolchain.process import run_tool, scratch
 from kera_hw.rtl.toolchain.tools import require
 
 DEFAULT_TIMEOUT_S = 300.0

@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 
 from kera_hw.rtl.toolchain.cells import Netlist, Port, read_netlist, read_ports
-from kera_hw.rtl.toolchain.process import ToolFailed, ToolMissing, move_into_place, run_tool, scratch
+from kera_hw.rtl.toolchain.files import move_into_place
+from kera_hw.rtl.toolchain.process import ToolFailed, ToolMissing, run_tool, scratch
 from kera_hw.rtl.toolchain.tools import TOOLS, locate
 
 DEFAULT_TIMEOUT_S = 900.0
