@@ -7,7 +7,6 @@ Regions cannot be made at this layer; a sample asks for one by its types (``Regi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -510,8 +509,3 @@ SAMPLERS: dict[str, Sampler] = {
 def without_sampler() -> list[str]:
     """Operations the registry has and this module forgot."""
     return [op for op in OPS if op not in SAMPLERS]
-
-
-def elements_of(kind: Type) -> int:
-    """How many numbers a value of the type holds: what a size limit of a random graph counts."""
-    return prod(kind.shape) if isinstance(kind, TensorType) else 1

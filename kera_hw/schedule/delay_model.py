@@ -111,10 +111,6 @@ class DelayModel:
             return 0
         return self.route_ps(cell, fanout) + self.logic_ps(cell)
 
-    def single_cell_ps(self, cell: Cell, fanout: int = 1) -> int:
-        """The shortest clock period at which the cell fits a stage of its own."""
-        return round(self.device.timing.clk_to_q_ps) + self.cell_delay(cell, fanout) + self.setup_ps
-
     def usable_ps(self, clock_ps: int) -> int:
         """The part of a clock period to plan for when many paths will be about as long."""
         return round(clock_ps / (1 + self.device.timing.crowd * _LIKELY_DOUBLINGS))
@@ -131,15 +127,6 @@ class DelayModel:
         spare = clock_ps - timing.clk_to_q_ps - timing.setup_ps - timing.carry_base_ps
         spare -= self.route_ps(adder, fanout) + lut_levels * self.cell_delay(probe, fanout)
         return max(0, int(spare / timing.carry_bit_ps))
-
-    def max_mux_choices(self, clock_ps: int, fanout: int = 2) -> int:
-        """The widest multiplexer (a power of two) that fits a stage alone; 1 when not even 2:1 does."""
-        timing = self.device.timing
-        probe = Lut(width=1, inputs=(), expr=("const", 0))
-        spare = clock_ps - timing.clk_to_q_ps - timing.setup_ps - self.route_ps(probe, fanout) - timing.lut_ps
-        if spare < 0:
-            return 1
-        return 2 << max(0, min(10, int((spare - timing.mux_exit_ps) / timing.mux_level_ps)))
 
 
 def loads(cell: Cell) -> list[tuple[Bits, int]]:

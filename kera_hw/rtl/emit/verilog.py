@@ -11,7 +11,6 @@ from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.cells import write_cell
 from kera_hw.rtl.emit.ecp5 import write_ecp5_cell
 from kera_hw.rtl.emit.handshake import ShellSpec, needs_shell, shell_verilog
-from kera_hw.rtl.emit.naming import escaped
 from kera_hw.rtl.emit.pipeline import control_of, write_datapath
 from kera_hw.schedule.netlist import Netlist, bits_width
 from kera_hw.schedule.plan import Plan
@@ -124,8 +123,3 @@ def _library(text: str) -> list[str]:
 def model_text(name: str) -> str:
     """The Verilog of one module kept with the compiler."""
     return resources.files("kera_hw.rtl.emit").joinpath("models", f"{name}.v").read_text("utf-8")
-
-
-def top_identifier(emitted: Emitted) -> str:
-    """The top module's name as Verilog writes it."""
-    return escaped(emitted.name)

@@ -10,7 +10,7 @@ from kera_hw.graph.node import Node, Ref
 from kera_hw.ops.spec import Array
 from kera_hw.rtl.lower.builder import Builder, carrier
 from kera_hw.rtl.lower.values import Tensor, Value, elementwise
-from kera_hw.types import BOOL, TensorType, element_type, shape_of
+from kera_hw.types import BOOL, element_type, shape_of
 
 Handler = Callable[[Builder, Node, list[Value]], list[Value]]
 
@@ -180,12 +180,6 @@ def transfer(_b: Builder, _node: Node, args: list[Value]) -> list[Value]:
 
 def select(builder: Builder, _node: Node, args: list[Value]) -> list[Value]:
     return [elementwise(builder.select, args)]
-
-
-def is_empty(node: Node) -> bool:
-    """Whether the first result holds no element."""
-    kind = node.types[0]
-    return isinstance(kind, TensorType) and kind.size == 0
 
 
 HANDLERS: dict[str, Handler] = {
