@@ -56,6 +56,16 @@ class SoftFloat:
         return one_nan(found.astype(bits_dtype(self.kind)), self.kind)
 
 
+def format_context(kind: FloatType) -> Any:
+    """The MPFR context whose numbers are those of the format, subnormals included."""
+    bias = (1 << (kind.exponent_bits - 1)) - 1
+    # MPFR counts exponents for significands in [1/2, 1).
+    return gmpy2.context(
+        precision=kind.fraction_bits + 1, emax=bias + 1, emin=2 - bias - kind.fraction_bits,
+        subnormalize=True,
+    )
+
+
 class Mpfr:
     """Any format by MPFR, at its precision and exponent range, subnormals rounded once."""
 
@@ -63,11 +73,7 @@ class Mpfr:
 
     def __init__(self, kind: FloatType) -> None:
         self.kind = kind
-        bias = (1 << (kind.exponent_bits - 1)) - 1
-        self.context = gmpy2.context(
-            precision=kind.fraction_bits + 1, emax=bias + 1, emin=2 - bias - kind.fraction_bits,
-            subnormalize=True,
-        )
+        self.context = format_context(kind)
         self.add, self.sub, self.mul = self._in(gmpy2.add), self._in(gmpy2.sub), self._in(gmpy2.mul)
         self.div, self.sqrt, self.fma = self._in(gmpy2.div), self._in(gmpy2.sqrt), self._in(gmpy2.fma)
         self.lt, self.le = (lambda a, b: a < b), (lambda a, b: a <= b)

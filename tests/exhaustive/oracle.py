@@ -12,6 +12,7 @@ from kera_hw.numerics import rounding
 from kera_hw.numerics.arrays import Array
 from kera_hw.numerics.host import ieee
 from kera_hw.types import FloatType
+from tests.conformance.oracle import format_context
 
 # Wide enough that a value which is no tie of a format does not become one: the nearest to a tie are
 # gelu and silu, about x/2 + x^2/3, at odd subnormals, where x^2 stands 2^-149 (f32) below x.
@@ -41,16 +42,6 @@ def _gelu(x: Value) -> Value:
 
 
 REAL: dict[str, Callable[[Value], Value]] = {**_DIRECT, "sigmoid": _sigmoid, "silu": _silu, "gelu": _gelu}
-
-
-def format_context(kind: FloatType) -> Any:
-    """The MPFR context whose numbers are those of the format, subnormals included."""
-    bias = (1 << (kind.exponent_bits - 1)) - 1
-    precision = kind.fraction_bits + 1
-    # MPFR counts exponents for significands in [1/2, 1).
-    return gmpy2.context(
-        precision=precision, emax=bias + 1, emin=2 - bias - precision + 1, subnormalize=True
-    )
 
 
 @ieee

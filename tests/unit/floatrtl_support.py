@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 
 import gmpy2
 import numpy as np
-import softfloatpy as soft
 
 from kera_hw.graph.node import Ref, Region
 from kera_hw.graph.store import Store
 from kera_hw.interp import run_region
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.types import BF16, F16, F32, F64, FloatType, IntType, numpy_dtype
+from tests.conformance.oracle import SOFT_KINDS, apply, mpfr, soft
+from tests.conformance.vectors import bits_dtype
 
 FORMATS = (F16, BF16, F32, F64)
 Lowering = Callable[..., Ref]
 
-_SOFT = {"f16": soft.Float16, "f32": soft.Float32, "f64": soft.Float64}
-_SOFT_NAMES = {"fma": "mul_add", "add": "add", "sub": "sub", "mul": "mul", "div": "div", "sqrt": "sqrt"}
+_SOFT_OPS = ("add", "sub", "mul", "div", "sqrt", "fma")
 ARITY = {"fma": 3, "add": 2, "sub": 2, "mul": 2, "div": 2, "sqrt": 1, "recip": 1, "rsqrt": 1}
 
 
@@ -68,29 +68,17 @@ def is_nan(kind: FloatType, word: int) -> bool:
 
 def oracle_name(op: str, kind: FloatType) -> str:
     """Who decides an operation."""
-    return "SoftFloat" if kind.name in _SOFT and op in _SOFT_NAMES else "MPFR"
+    return "SoftFloat" if kind.name in SOFT_KINDS and op in _SOFT_OPS else "MPFR"
 
 
 def foreign(op: str, kind: FloatType, columns: Sequence[Sequence[int]]) -> list[int]:
     """Results by SoftFloat where it has the operation, by MPFR elsewhere, with the one NaN."""
     if oracle_name(op, kind) == "SoftFloat":
-        function, size = getattr(_SOFT[kind.name], _SOFT_NAMES[op]), kind.width_bits // 8
-        make = _SOFT[kind.name].from_bytes
-        found = [
-            int.from_bytes(function(*(make(v.to_bytes(size, "big")) for v in row)).to_bytes(), "big")
-            for row in zip(*columns)
-        ]
-    else:
-        found = [_by_mpfr(op, kind, row) for row in zip(*columns)]
+        judge = soft(kind)
+        arrays = [np.array(column, bits_dtype(kind)) for column in columns]
+        return judge.bits_out(apply(judge, getattr(judge, op), *arrays)).tolist()
+    found = [_by_mpfr(op, kind, row) for row in zip(*columns)]
     return [kind.canonical_nan if is_nan(kind, word) else word for word in found]
-
-
-def _context(kind: FloatType) -> gmpy2.context:
-    bias = (1 << (kind.exponent_bits - 1)) - 1
-    return gmpy2.context(
-        precision=kind.fraction_bits + 1, emax=bias + 1, emin=3 - bias - kind.fraction_bits - 1 + 0,
-        subnormalize=True, round=gmpy2.RoundToNearest,
-    )
 
 
 def decode(kind: FloatType, word: int) -> gmpy2.mpfr:
@@ -129,30 +117,8 @@ def encode(kind: FloatType, value: gmpy2.mpfr) -> int:
 
 
 def _by_mpfr(op: str, kind: FloatType, row: Sequence[int]) -> int:
-    values = [decode(kind, word) for word in row]
-    with _context(kind):
-        match op:
-            case "fma":
-                result = gmpy2.fma(*values)
-            case "add":
-                result = values[0] + values[1]
-            case "sub":
-                result = values[0] - values[1]
-            case "mul":
-                result = values[0] * values[1]
-            case "div":
-                result = gmpy2.div(*values)
-            case "recip":
-                result = gmpy2.div(gmpy2.mpfr(1), values[0])
-            case "sqrt":
-                result = gmpy2.sqrt(values[0])
-            case "rsqrt":
-                result = gmpy2.rec_sqrt(values[0])
-                if values[0] == 0 and gmpy2.is_signed(values[0]):
-                    result = -gmpy2.inf()
-            case _:
-                raise AssertionError(op)
-    return encode(kind, result)
+    """For any format, also those that no NumPy dtype holds."""
+    return encode(kind, getattr(mpfr(kind), op)(*(decode(kind, word) for word in row)))
 
 
 def unit(lowering: Lowering, kind: FloatType, arity: int) -> Region:
