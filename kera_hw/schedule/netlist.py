@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kera_hw.graph.node import Origin
 
@@ -30,8 +31,7 @@ from kera_hw.graph.node import Origin
 BitExpr = tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """``width`` bits of cell ``cell`` from bit ``low``; for ``cell is None`` the constant integer ``low``."""
 
     cell: int | None
