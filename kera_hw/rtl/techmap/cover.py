@@ -130,6 +130,8 @@ class _Covering:
         cell = bits[0].cell
         if cell is None or cell not in self.cuts or any(s.cell != cell for s in bits):
             return found
+        if len(self.cuts[cell][0].leaves) == 1:
+            found.clear()  # a LUT inverts its inputs for nothing, and the inverter may have no other use
         found.extend(
             (tuple(permuted(leaf, bits) for leaf in cut.leaves), cut.table) for cut in self.cuts[cell]
         )

@@ -21,7 +21,7 @@ from kera_hw.types import FloatType, IntType
 def lower_mul(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     """``a * b`` rounded once."""
     wires, form = Wires(builder), Format(kind)
-    x, y = Fields(wires, form, a), Fields(wires, form, b)
+    x, y = _Factor(wires, form, a), _Factor(wires, form, b)
     precision = form.fraction_bits + 1
     product = words.multiply(builder, words.of(builder, x.significand), words.of(builder, y.significand))
     nan = wires.either(
@@ -33,15 +33,32 @@ def lower_mul(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     # rounding bit of the lower one.
     scaled = words.scale(builder, product, 1 + place.offset)
     window, sticky = funnel_right(wires, scaled, place.amount, precision + 2)
-    return pack(wires, form, sign, _round(wires, form, nan, place.base, window, sticky))
+    return pack(wires, form, sign, _round(wires, form, nan, place, window, sticky))
+
+
+class _Factor(Fields):
+    """An operand whose hidden bit is wired as the multipliers want it; all else reads its complement."""
+
+    @property
+    def hidden(self) -> Ref:
+        """Whether the exponent field is not 0, as a sum of bits."""
+        wires, half = self.wires, self.form.exponent_bits // 2
+        flags = [wires.bit(self.exponent, k) for k in range(self.form.exponent_bits)]
+        return wires.either(wires.either(*flags[:half]), wires.either(*flags[half:]))
+
+    @property
+    def is_small(self) -> Ref:
+        return self.wires.invert(self.hidden)
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """``base``: the exponent field less the product's highest bit. ``amount``: how far the product is shifted
-    right, ``offset`` places more than its own; past its width it stands for an infinity of base all ones."""
+    """``base``: the exponent field less the product's highest bit; ``is_least``: whether that is 0, for all
+    but infinities. ``amount``: how far the product is shifted right, ``offset`` places more than its own;
+    past its width it stands for an infinity of base all ones."""
 
     base: Ref
+    is_least: Ref
     amount: Ref
     offset: int
 
@@ -55,30 +72,46 @@ def _place(wires: Wires, form: Format, x: Fields, y: Fields, highest: Ref) -> _P
     precision = form.fraction_bits + 1
     some_small = wires.either(x.is_small, y.is_small)
     counted = wires.cat(wires.invert(some_small), wires.select(x.is_small, x.fraction, y.fraction))
-    zeros = wires.leading_zeros(counted)
-    nothing = wires.all_of(zeros, precision)
+    zeros, nothing = _count(wires, counted)
     exponent = _exponent(wires, form, x.scale, y.scale)
     span = IntType(form.exponent_bits + 2, True)
     remaining = wires.subtract(exponent, wires.cast(zeros, span))
     below = wires.bit(remaining, form.exponent_bits + 1)
     field = wires.resize(remaining, form.exponent_bits)
-    past = wires.either(wires.bit(remaining, form.exponent_bits), wires.all(field))
-    last = wires.both(
-        wires.invert(wires.bit(field, 0)), wires.all(wires.bits(field, form.exponent_bits - 1, 1)),
-        wires.invert(wires.bit(remaining, form.exponent_bits)),
-    )
+    beyond, odd = wires.bit(remaining, form.exponent_bits), wires.bit(field, 0)
+    all_above = _most(wires, field)
+    past = wires.either(beyond, wires.both(odd, all_above))
+    last = wires.both(wires.invert(wires.either(beyond, odd)), all_above)
     in_range = wires.invert(wires.either(below, nothing))
     out = wires.either(x.is_top, y.is_top, wires.both(past, in_range))
     late = wires.both(last, highest, in_range)
     base = wires.select(in_range, field, wires.const(0, form.exponent_bits))
     start, bits = _start(precision)
     offset = start - (precision - 1)
-    amount = _amount(wires, exponent, zeros, below, start, bits)
+    parts, far = _amount(wires, exponent, zeros, below, start, bits)
     # What is known late comes last: it turns the last finite exponent into the infinities'.
     base = wires.either(base, wires.spread(out, form.exponent_bits))
     base = wires.either(base, wires.cast(late, base.type))
-    amount = wires.either(amount, wires.spread(out, wires.width(amount)))
-    return _Place(base, wires.either(amount, wires.spread(late, wires.width(amount))), offset)
+    far = wires.either(far, out, late)
+    parts = [wires.either(part, wires.spread(far, wires.width(part))) for part in parts]
+    is_least = wires.either(wires.none(field), wires.invert(in_range))
+    return _Place(base, is_least, wires.cat(*parts), offset)
+
+
+def _most(wires: Wires, field: Ref) -> Ref:
+    """Whether all bits but the lowest are set, by halves: each is early enough for all that asks."""
+    width = wires.width(field)
+    half = max(1, width // 2)
+    found = wires.all(wires.bits(field, width - 1, half))
+    return wires.both(found, wires.all(wires.bits(field, half - 1, 1))) if half > 1 else found
+
+
+def _count(wires: Wires, value: Ref) -> tuple[Ref, Ref]:
+    """Leading zeros where any bit is set, and whether none is: the lowest bit stops the count either way."""
+    width = wires.width(value)
+    zeros = wires.leading_zeros(wires.cat(wires.high_bits(value, width - 1), wires.flag(True)))
+    zeros = wires.low_bits(zeros, (width - 1).bit_length())
+    return zeros, wires.unless(wires.all_of(zeros, width - 1), wires.bit(value, 0))
 
 
 def _start(precision: int) -> tuple[int, int]:
@@ -103,31 +136,36 @@ def _exponent(wires: Wires, form: Format, a: Ref, b: Ref) -> Ref:
     return wires.cast(joined, IntType(bits + 2, True))
 
 
-def _amount(wires: Wires, exponent: Ref, zeros: Ref, below: Ref, start: int, bits: int) -> Ref:
+def _amount(
+    wires: Wires, exponent: Ref, zeros: Ref, below: Ref, start: int, bits: int
+) -> tuple[list[Ref], Ref]:
     """``start`` less the smaller of exponent and zeros, ``start`` being all ones: complements suffice.
 
-    All ones where that is past the last bit.
+    In parts, the highest bits first, and whether that is past the last bit of the product.
     """
     count = start.bit_length()
     negative = wires.bit(exponent, wires.width(exponent) - 1)
     pattern = wires.resize(exponent, wires.width(exponent))
-    lower = wires.select(below, wires.low_bits(pattern, count), wires.resize(zeros, count))
-    lower = wires.invert(lower)
+    counted = min(count, wires.width(zeros))
+    lowest = wires.select(below, wires.low_bits(pattern, counted), wires.low_bits(zeros, counted))
+    parts = [wires.invert(lowest)]
+    if counted < count:
+        middle = wires.bits(pattern, count - 1, counted)
+        parts.insert(0, wires.invert(wires.both(middle, wires.spread(below, count - counted))))
     more = bits - count
     # The exponent's upper part u is negative or 0 here: -u of the steps of 2^count are made.
     upper = wires.bits(pattern, wires.width(pattern) - 1, count)
     steps = wires.subtract(wires.const(0, more), wires.low_bits(upper, more))
     least = wires.const((1 << wires.width(upper)) - (1 << more) + 1, wires.width(upper))
     past = wires.both(negative, wires.less(upper, least))
-    amount = wires.cat(wires.select(negative, steps, wires.const(0, more)), lower)
-    return wires.either(amount, wires.spread(past, bits))
+    return [wires.select(negative, steps, wires.const(0, more)), *parts], past
 
 
-def _round(wires: Wires, form: Format, nan: Ref, base: Ref, window: Ref, sticky: Ref) -> Ref:
+def _round(wires: Wires, form: Format, nan: Ref, place: _Place, window: Ref, sticky: Ref) -> Ref:
     """Choose between the two places of the highest bit, and round."""
     precision = form.fraction_bits + 1
     highest = wires.bit(window, precision + 1)
-    upper_place = wires.either(highest, wires.none(base))
+    upper_place = wires.either(highest, place.is_least)
     fraction = wires.select(
         upper_place,
         wires.bits(window, precision, 2),
@@ -137,5 +175,5 @@ def _round(wires: Wires, form: Format, nan: Ref, base: Ref, window: Ref, sticky:
     below = wires.either(sticky, wires.both(upper_place, wires.bit(window, 0)))
     lowest = wires.select(upper_place, wires.bit(window, 2), wires.bit(window, 1))
     up = wires.both(half, wires.either(lowest, below))
-    upper = wires.cat(base, nan, wires.const(0, form.fraction_bits - 1))
+    upper = wires.cat(place.base, nan, wires.const(0, form.fraction_bits - 1))
     return increment(wires, form, upper, wires.cat(highest, fraction), up)
