@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from kera_hw.frontend.sema import hir
@@ -94,7 +95,11 @@ def _let(ctx: Context, node: ast.LetStmt) -> BuildStmt:
 
     def build() -> hir.Stmt | None:
         made = value.build()
-        return None if is_poison(made) or pattern is None else hir.Let(node.span, pattern, made)
+        if is_poison(made) or pattern is None:
+            return None
+        stmt = hir.Let(node.span, pattern, made)
+        ctx.known.definitions.record(stmt)
+        return stmt
 
     return build
 
@@ -159,10 +164,21 @@ def _for(ctx: Context, node: ast.ForStmt) -> BuildStmt:
     body = _loop_body(ctx, node.body, head.local)
 
     def build() -> hir.Stmt | None:
-        made = body()
-        if made is None or head.plan is None:
+        found = head.settle(ctx)
+        if found is None:
+            body()
             return None
-        start, step, count = head.plan
+        (start, step, count), condition = found
+        empty = hir.Block(UNIT, node.span, (), None)
+        ctx.known.loops.append(hir.For(node.span, head.var, start, step, count, empty))
+        with ctx.guarded(condition, True) if condition is not None else nullcontext():
+            made = body()
+        ctx.known.loops.pop()
+        if made is None:
+            return None
+        if condition is not None:
+            inner = hir.If(UNIT, made.span, condition, made, None)
+            made = hir.Block(UNIT, made.span, (hir.ExprStmt(made.span, inner),), None)
         return hir.For(node.span, head.var, start, step, count, made)
 
     return build

@@ -27,8 +27,11 @@ def _if(ctx: Context, expr: ast.If) -> Value:
     kind = then.type if good else other.type if other is not None else UNIT
 
     def build() -> hir.Expr:
-        cond, first = condition.build(), then.build()
-        second = other.build() if other is not None else None
+        cond = condition.build()
+        with ctx.guarded(cond, True):
+            first = then.build()
+        with ctx.guarded(cond, False):
+            second = other.build() if other is not None else None
         if not good or any(item is not None and is_poison(item) for item in (cond, first, second)):
             return poison(span)
         otherwise = body_block(second) if second is not None else None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kera_hw.frontend.sema import hir
+from kera_hw.frontend.sema.ranges_core import Guard, Scope
 from kera_hw.frontend.sema.scope import Constant, Local, Module, Scopes, Symbol
 from kera_hw.frontend.sema.unify import (
     ANY,
@@ -106,6 +107,7 @@ class Context:
         self.states: list[tuple[hir.Var, hir.Const]] = []
         self.instances: list[hir.Instance] = []
         self.state_ok = False  # at the top level of a stream's body
+        self.known = Scope(None)  # where in the body trees are made: loops around, definitions so far
         self._unknowns: list[Unknown] = []
         self._obligations: list[Obligation] = []
 
@@ -135,6 +137,18 @@ class Context:
             yield
         finally:
             self.scopes.pop()
+
+    @contextmanager
+    def guarded(self, cond: hir.Expr, truth: bool):
+        """Within it, trees are made for where the condition has this value."""
+        if is_poison(cond):
+            yield
+            return
+        self.known.guards.append(Guard(cond, truth))
+        try:
+            yield
+        finally:
+            self.known.guards.pop()
 
     def lookup(self, name: str) -> Symbol | None:
         """A local name, else an item of the module; None leaves built-ins to the caller."""

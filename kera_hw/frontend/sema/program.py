@@ -234,7 +234,7 @@ class Checker:
         known = plain_value(tree)
         if known is not None:
             return known
-        if not self._complete(context, calls):
+        if not self.complete(context, calls):
             return None
         steps = work(tree)
         if steps > MAX_CONSTANT_WORK:
@@ -255,8 +255,8 @@ class Checker:
                 )
             return None
 
-    def _complete(self, context: Context, calls: Iterable[tuple[Instance, Span]]) -> bool:
-        """Check all that the calls reach, so that they can be evaluated."""
+    def complete(self, context: Context, calls: Iterable[tuple[Instance, Span]]) -> bool:
+        """Check all that the calls reach, so that they can be evaluated; False when reported."""
         seen: set[Instance] = set()
         stack = list(calls)
         while stack:

@@ -24,9 +24,11 @@ from kera_hw.graph.node import Region
 from kera_hw.interp import run_region, unsupported_ops
 from kera_hw.ops.intervals import Interval
 from kera_hw.ops.spec import Array
+from kera_hw.support import SourceFile
 from kera_hw.types import IntType, numpy_dtype
 
 MAX_POINTS = 1 << 22
+MAX_KNOWN = 1 << 20  # iterations in which the bounds of a loop are worked out
 _MAX_WORK = 1 << 28  # elements computed over all iterations
 _CHUNK_ELEMENTS = 1 << 18  # elements of the largest value, over the iterations evaluated at once
 
@@ -110,7 +112,9 @@ def evaluate_points(scope: Scope, index: hir.Expr, allowed: Interval) -> Points 
             return None
     loops = [scope.loops[position] for position in sorted(everything)]
     lets = {id(let): let for closure in (own, *(found for _, found in guards)) for let in closure.lets}
-    region = _region(scope, loops, list(lets.values()), index, [guard for guard, _ in guards])
+    file = scope.function.file if scope.function is not None else None
+    exprs = (index, *(guard.cond for guard, _ in guards))
+    region = _region(file, loops, list(lets.values()), exprs)
     if region is None:
         return None
     cost = RegionCost()
@@ -118,6 +122,53 @@ def evaluate_points(scope: Scope, index: hir.Expr, allowed: Interval) -> Points 
         return None
     chunk = max(1, _CHUNK_ELEMENTS // cost.largest(region))
     return _run(region, loops, [guard for guard, _ in guards], allowed, chunk)
+
+
+def known_values(scope: Scope, exprs: Sequence[hir.Expr], file: SourceFile) -> list[list[int]] | None:
+    """The values of integer expressions in every iteration of the loops that any of them depends on, one
+    column each, less those that a guard rules out; None where an expression is not so computed, or where
+    that would take too long."""
+    closures: list[_Closure] = []
+    for expr in exprs:
+        found = _closure(scope, expr)
+        if found is None:
+            return None
+        closures.append(found)
+    positions = frozenset[int]().union(*(found.loops for found in closures))
+    guards = [(guard, found) for guard in scope.guards if (found := _closure(scope, guard.cond)) is not None]
+    guards = [(guard, found) for guard, found in guards if found.loops <= positions]
+    closures.extend(found for _, found in guards)
+    count = _count(scope, positions)
+    loops = [scope.loops[position] for position in sorted(positions)]
+    lets = {id(let): let for found in closures for let in found.lets}
+    region = _region(file, loops, list(lets.values()), [*exprs, *(guard.cond for guard, _ in guards)])
+    if region is None or count == 0:
+        return None if count else [[] for _ in exprs]
+    cost = RegionCost()
+    if count > MAX_KNOWN or cost.work(region) * count > _MAX_WORK or cost.largest(region) * count > _MAX_WORK:
+        return None
+    columns = run_region(region, _loop_values(loops, np.arange(count)), count)
+    reached = np.ones(count, np.bool_)
+    for (guard, _), held in zip(guards, columns[len(exprs):]):
+        reached &= np.asarray(held) == guard.truth
+    return [[int(value) for value in np.asarray(column)[reached]] for column in columns[:len(exprs)]]
+
+
+def unknown_var(scope: Scope, expr: hir.Expr) -> hir.Var | None:
+    """A variable that keeps an expression from being known in each iteration."""
+    loops = {stmt.var for stmt in scope.loops}
+    seen: set[hir.Var] = set()
+    stack = [expr]
+    while stack:
+        for var in free_vars(stack.pop()):
+            if var in loops or var in seen:
+                continue
+            seen.add(var)
+            stmt = scope.definitions.lets.get(var)
+            if stmt is None:
+                return var
+            stack.append(stmt.value)
+    return None
 
 
 def _count(scope: Scope, positions: frozenset[int]) -> int:
@@ -128,19 +179,19 @@ def _count(scope: Scope, positions: frozenset[int]) -> int:
 
 
 def _region(
-    scope: Scope, loops: Sequence[hir.For], lets: Sequence[hir.Let], index: hir.Expr, guards: Sequence[Guard]
+    file: SourceFile | None, loops: Sequence[hir.For], lets: Sequence[hir.Let], exprs: Sequence[hir.Expr]
 ) -> Region | None:
-    """(loop variables) -> (index, guards)."""
+    """(loop variables) -> (values of the expressions)."""
     ctx = new_lowering()
-    if scope.function is not None:
-        ctx.file = scope.function.file
+    if file is not None:
+        ctx.file = file
     frame = Frame(ctx.store, [stmt.var.type for stmt in loops])
     for position, stmt in enumerate(loops):
         frame.bind(stmt.var, [ctx.store.param(position, stmt.var.type)])
     try:
         for let in lets:
             ctx.stmt(frame, let)
-        results = [ctx.scalar(frame, expr) for expr in (index, *(guard.cond for guard in guards))]
+        results = [ctx.scalar(frame, expr) for expr in exprs]
     except (LowerError, FailedCallee):
         return None
     region = frame.region(results)
