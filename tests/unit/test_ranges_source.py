@@ -103,8 +103,9 @@ ACCEPTED = {
 }
 
 REFUSED = {
-    "triangle": """fn f(a: [u8; 4]) -> u8 {
-        let mut t = 0; for i in 0..3 { for j in i..3 { t += a[i + j]; } } t }""",
+    "triangle": (
+        """fn f(a: [u8; 4]) -> u8 {
+        let mut t = 0; for i in 0..3 { for j in i..3 { t += a[i + j]; } } t }""", "is 4 when i = 2 and j = 2"),
     "type": ("fn f(a: [u8; 10], i: u8) -> u8 { a[i] }", "may be 0 to 255"),
     "negative": ("fn f(a: [u8; 10], i: i32) -> u8 { if i < 10 { a[i] } else { 0 } }", "-2147483648 to 9"),
     "off by one": ("fn f(a: [u8; 10], i: u32) -> u8 { if i <= 10 { a[i] } else { 0 } }", "may be 0 to 10"),
