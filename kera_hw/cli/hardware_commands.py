@@ -10,6 +10,7 @@ import typer
 from kera_hw.cli.options import (
     ClockOption,
     DspOption,
+    EmitterOption,
     FileArgument,
     FunctionOption,
     InterfaceOption,
@@ -86,6 +87,7 @@ def build(
     interval: IntervalOption = None,
     dsp: DspOption = None,
     interface: InterfaceOption = "stream",
+    emitter: EmitterOption = "text",
     emit: Annotated[
         str, typer.Option("--emit", metavar="WHAT", help="verilog: stop there; bitstream: all the way.")
     ] = "bitstream",
@@ -95,7 +97,8 @@ def build(
     """Build a function into Verilog, a bitstream, a report and a receipt.
 
     With --clock the plan is made again, up to twice, until place and route meets it.
-    Example: kera build fir.kera --fn fir --target fpga:ecp5-85k --clock 150MHz -o build/fir
+    Examples: kera build fir.kera --fn fir --target fpga:ecp5-85k --clock 150MHz -o build/fir;
+    kera build fir.kera --emitter amaranth --emit verilog -o build/fir
     """
     from kera_hw.driver.build import BUILD_STEPS
     from kera_hw.driver.build import build as build_export
@@ -103,7 +106,7 @@ def build(
     output = Output(json)
     if emit not in ("verilog", "bitstream"):
         raise typer.BadParameter(f"`{emit}` is neither verilog nor bitstream.", param_hint="--emit")
-    options = hardware_options(target, clock, latency, interface, interval, dsp)
+    options = hardware_options(target, clock, latency, interface, interval, dsp, emitter)
     loaded, graph = load_or_fail(file, output)
     export = export_or_fail(loaded, function, output)
     with output.progress("building", BUILD_STEPS) as step:

@@ -55,6 +55,12 @@ InterfaceOption = Annotated[
     str,
     typer.Option("--interface", metavar="KIND", help="stream (valid/ready) or none (clock and data alone)."),
 ]
+EmitterOption = Annotated[
+    str,
+    typer.Option(
+        "--emitter", metavar="HOW", help="text (fast), or amaranth: Verilog by way of one Amaranth design."
+    ),
+]
 
 _UNITS_MHZ = {"hz": 1e-6, "khz": 1e-3, "mhz": 1.0, "ghz": 1e3}
 
@@ -79,14 +85,19 @@ def hardware_options(
     interface: str = "stream",
     interval: int | None = None,
     dsp: int | None = None,
+    emitter: str = "text",
 ) -> TargetOptions:
     """The request as the driver takes it; raises typer.BadParameter for what cannot be read."""
-    from kera_hw.driver.options import INTERFACES, TargetOptions
+    from kera_hw.driver.options import EMITTERS, INTERFACES, TargetOptions
 
     if interface not in INTERFACES:
         known = " or ".join(INTERFACES)
         raise typer.BadParameter(f"`{interface}` is not {known}.", param_hint="--interface")
-    return TargetOptions(target.removeprefix("fpga:"), parse_clock(clock), latency, interface, interval, dsp)
+    if emitter not in EMITTERS:
+        known = " or ".join(EMITTERS)
+        raise typer.BadParameter(f"`{emitter}` is not {known}.", param_hint="--emitter")
+    device = target.removeprefix("fpga:")
+    return TargetOptions(device, parse_clock(clock), latency, interface, interval, dsp, emitter)
 
 
 def load_or_fail(file: Path, output: Output) -> tuple[Loaded, Graph]:

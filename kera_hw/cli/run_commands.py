@@ -11,6 +11,7 @@ import typer
 from kera_hw.cli.options import (
     ClockOption,
     DeviceOption,
+    EmitterOption,
     FileArgument,
     FunctionOption,
     JsonOption,
@@ -50,6 +51,7 @@ def run(
     target: Annotated[str, typer.Option("--target", metavar="TARGET", help="interp or rtl.")] = "interp",
     device: DeviceOption = "ecp5-85k",
     clock: ClockOption = None,
+    emitter: EmitterOption = "text",
     json: JsonOption = False,
 ) -> None:
     """Run a function or stream on one target.
@@ -64,7 +66,7 @@ def run(
     from kera_hw.driver.values import describe_value, read_inputs, save_npz
 
     output = Output(json)
-    options = hardware_options(device, clock)
+    options = hardware_options(device, clock, emitter=emitter)
     loaded, graph = load_or_fail(file, output)
     export = export_or_fail(loaded, function, output)
     values = read_inputs(export, inputs or [])
@@ -105,6 +107,7 @@ def verify(
     ] = 60.0,
     device: DeviceOption = "ecp5-85k",
     clock: ClockOption = None,
+    emitter: EmitterOption = "text",
     json: JsonOption = False,
 ) -> None:
     """Compare targets bit for bit on random, corner and your own inputs; exit 1 on any difference.
@@ -116,7 +119,7 @@ def verify(
     from kera_hw.driver.verify import verify_export
 
     output = Output(json)
-    options = hardware_options(device, clock)
+    options = hardware_options(device, clock, emitter=emitter)
     if formal:
         _prove(file, function, options, limit, seed, output)
     names = list(dict.fromkeys(name.strip() for name in targets.split(",") if name.strip()))

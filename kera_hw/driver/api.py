@@ -74,9 +74,10 @@ class Program:
         device: str = "ecp5-85k",
         clock_mhz: float | None = None,
         latency: int | None = None,
+        emitter: str = "text",
     ) -> Function:
         """The named export on a target; raises KeraError when there is none or the target refuses it."""
-        options = TargetOptions(device, clock_mhz, latency)
+        options = TargetOptions(device, clock_mhz, latency, emitter=emitter)
         export = self._export(name)
         return Function(export, make_executor(self.graph, export, target, options))
 
@@ -88,13 +89,20 @@ class Program:
         clock_mhz: float | None = None,
         latency: int | None = None,
         interface: str = "stream",
+        emitter: str = "amaranth",
+        cells: str = "auto",
     ) -> Kernel:
-        """The named export as an Amaranth component with streams ``i`` and ``o``; raises KeraError."""
-        from kera_hw.driver.hardware import design_hardware
-        from kera_hw.rtl.emit.component import Kernel
+        """The named export as an Amaranth component with streams ``i`` and ``o``; raises KeraError.
 
-        options = TargetOptions(device, clock_mhz, latency, interface=interface)
-        return Kernel(design_hardware(self.graph, self._export(name), options).emitted)
+        With the emitter ``amaranth`` it is Amaranth throughout and runs in ``amaranth.sim``; ``text`` makes
+        it an instance of its Verilog, quicker for large kernels. ``cells`` are ``generic`` operators, those
+        of the ``device`` that the plan counts on, or ``auto``: the device's in Verilog and where Amaranth
+        builds for a platform, else generic.
+        """
+        from kera_hw.driver.component import make_component
+
+        options = TargetOptions(device, clock_mhz, latency, interface=interface, emitter=emitter)
+        return make_component(self.graph, self._export(name), options, cells)
 
     def _export(self, name: str) -> Export:
         export = find_export(self._loaded, name)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
-from kera_hw.driver.options import INTERFACES, TargetOptions
+from kera_hw.driver.options import EMITTERS, INTERFACES, TargetOptions
 from kera_hw.driver.session import optimise, single_export_graph
 from kera_hw.graph import Export, Graph, Store
-from kera_hw.rtl.emit.verilog import Emitted, emit_verilog
+from kera_hw.rtl.emit.verilog import Emitted, Interface, Style, emit_verilog
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.techmap import MapOptions, map_design
 from kera_hw.schedule.delay_model import DelayModel
@@ -58,6 +58,7 @@ class HardwareDesign:
             "fingerprint": self.graph.fingerprint,
             "target": f"fpga:{self.device.name}",
             "interface": self.plan.interface,
+            "emitter": self.emitted.emitter,
             "clock_mhz": round(self.clock_mhz, 3),
             "latency_cycles": self.plan.latency_cycles,
             "initiation_interval": self.plan.initiation_interval,
@@ -92,14 +93,54 @@ def design_hardware(
     scale: float = 1.0,
 ) -> HardwareDesign:
     """Runs the hardware path. Raises KeraError (K06xx, K07xx, K0903) where the design cannot be made."""
+    check_choice("emitter", options.emitter, EMITTERS)
+    planned = plan_hardware(graph, export, options, progress, files, scale)
+    progress("writing Verilog")
+    emitted = emit_verilog(
+        planned.netlist, planned.plan, planned.interface, planned.style,
+        "amaranth" if options.emitter == "amaranth" else "text",
+    )  # fmt: skip
+    return HardwareDesign(
+        graph, export, planned.device, planned.flat, planned.netlist, planned.plan, emitted,
+        planned.clock_mhz, scale, planned.notes,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedHardware:
+    """The hardware path up to the plan: what an emitter needs, for which ``interface`` and in which cells."""
+
+    device: Device
+    flat: FlatDesign
+    netlist: Netlist
+    plan: Plan
+    clock_mhz: float
+    notes: tuple[Diagnostic, ...]
+    interface: Interface
+    style: Style
+
+
+def check_choice(what: str, given: str, known: tuple[str, ...]) -> None:
+    """Raises KeraError (K0903) for a word that is none of ``known``."""
+    if given not in known:
+        message = f"There is no {what} `{given}`; there are: {', '.join(known)}."
+        raise KeraError([Diagnostic("K0903", message)])
+
+
+def plan_hardware(
+    graph: Graph,
+    export: Export,
+    options: TargetOptions,
+    progress: Progress = lambda _: None,
+    files: dict[str, SourceFile] | None = None,
+    scale: float = 1.0,
+) -> PlannedHardware:
+    """The hardware path without its last step. Raises KeraError where no plan can be made."""
     device = find_device(options.device)
     if device is None:
         known = ", ".join(device_names())
         raise KeraError([Diagnostic("K0605", f"There is no device `{options.device}`; there are: {known}.")])
-    if options.interface not in INTERFACES:
-        known = ", ".join(INTERFACES)
-        message = f"There is no interface `{options.interface}`; there are: {known}."
-        raise KeraError([Diagnostic("K0903", message)])
+    check_choice("interface", options.interface, INTERFACES)
     progress("lowering")
     store = Store()
     optimised = optimise(single_export_graph(graph, export)).graph
@@ -113,12 +154,11 @@ def design_hardware(
     faults = verify_plan(netlist, plan, DelayModel(device, scale))
     if faults:
         raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")
-    progress("writing Verilog")
-    interface: Literal["stream", "none"] = "none" if options.interface == "none" else "stream"
-    emitted = emit_verilog(netlist, plan, interface, "ecp5" if device.family == "ecp5" else "generic")
-    return HardwareDesign(
-        graph, export, device, flat, netlist, plan, emitted, found.clock_mhz, scale, tuple(notes)
-    )
+    return PlannedHardware(
+        device, flat, netlist, plan, found.clock_mhz, tuple(notes),
+        "none" if options.interface == "none" else "stream",
+        "ecp5" if device.family == "ecp5" else "generic",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

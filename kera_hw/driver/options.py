@@ -21,6 +21,7 @@ class Executor(Protocol):
 
 
 INTERFACES = ("stream", "none")
+EMITTERS = ("text", "amaranth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class TargetOptions:
 
     ``device`` is a part's name (`ecp5-85k`). None leaves a choice to the target: ``clock_mhz``, ``latency``
     and ``interval`` (cycles), ``dsp`` (multiplier blocks that may be used). ``interface`` is one of
-    INTERFACES: valid and ready, or clock and data alone.
+    INTERFACES: valid and ready, or clock and data alone. ``emitter`` is one of EMITTERS: the way to Verilog.
     """
 
     device: str = "ecp5-85k"
@@ -38,3 +39,4 @@ class TargetOptions:
     interface: str = "stream"
     interval: int | None = None
     dsp: int | None = None
+    emitter: str = "text"

@@ -24,6 +24,7 @@ def make_receipt(
         "schema": SCHEMA,
         "fingerprint": graph.fingerprint,
         "function": function,
+        "emitter": plan["emitter"],
         "plan_sha3_256": hash_json(plan),
         "tools": tool_versions(),
         "artefacts": {name: hash_file(directory / name) for name in sorted(artefacts)},

@@ -21,6 +21,7 @@ from kera_hw.schedule.netlist import (
     cell_bits,
     concat,
     const_bits,
+    internal_ranks,
 )
 from kera_hw.schedule.plan import Lifetime, Plan, Resources
 
@@ -98,7 +99,8 @@ def _cell(rng: random.Random, cells: list[Cell]) -> Cell:
         return Mux(width=width, select=_operand(rng, cells, bits), choices=choices)
     bits = rng.randint(1, 5)
     contents = tuple(rng.getrandbits(width) for _ in range(rng.randint(1, 1 << bits)))
-    return Rom(width=width, address=_operand(rng, cells, bits), contents=contents)
+    ranks = rng.choice([0, 0, 2])
+    return Rom(width=width, address=_operand(rng, cells, bits), contents=contents, latency_cycles=ranks)
 
 
 def random_plan(rng: random.Random, netlist: Netlist, interface: str, hop: float = 0.35) -> Plan:
@@ -112,7 +114,7 @@ def random_plan(rng: random.Random, netlist: Netlist, interface: str, hop: float
             stage = max((available[i] for bits in cell.operands() for i in _sources(bits)), default=0)
             stage += rng.random() < hop
         stages.append(stage)
-        available.append(stage + (cell.latency_cycles if isinstance(cell, Mul) else 0))
+        available.append(stage + internal_ranks(cell))
     return plan_of(netlist, interface, stages, available)
 
 

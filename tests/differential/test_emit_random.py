@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kera_hw.rtl.emit.verilog import Emitted, emit_verilog, model_text
+from kera_hw.rtl.emit.verilog import Emitted, Emitter, Interface, Style, emit_verilog, model_text
 from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
 from kera_hw.rtl.sim.words import from_words, to_words
 from kera_hw.rtl.toolchain.tools import require
@@ -17,20 +17,23 @@ from kera_hw.rtl.toolchain.verilator import lint
 from tests.differential.emit_netlists import random_items, random_netlist, random_plan
 from tests.netlist_reference import evaluate
 
+INTERFACES: tuple[Interface, ...] = ("stream", "none")
+
 
 def _results(run: SimRun, emitted: Emitted) -> list[dict[str, int]]:
     columns = {port.name: from_words(words) for port, words in zip(emitted.data_outputs, run.outputs)}
     return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 
+@pytest.mark.parametrize("emitter", ["text", "amaranth"])
 @pytest.mark.parametrize("style", ["generic", "ecp5"])
 @pytest.mark.parametrize("interface", ["stream", "none"])
 @pytest.mark.parametrize("seed", range(2))
-def test_simulation_equals_reference(seed: int, interface: str, style: str) -> None:
+def test_simulation_equals_reference(seed: int, interface: Interface, style: Style, emitter: Emitter) -> None:
     rng = random.Random(f"{seed}/{interface}/{style}")
     netlist = random_netlist(rng, cells=40, states=seed % 3)
     plan = random_plan(rng, netlist, interface)
-    emitted = emit_verilog(netlist, plan, interface, style)
+    emitted = emit_verilog(netlist, plan, interface, style, emitter)
     assert emitted.register_bits == plan.register_bits
     items = random_items(rng, netlist, 300)
     expected = evaluate(netlist, items)
@@ -46,16 +49,17 @@ def test_simulation_equals_reference(seed: int, interface: str, style: str) -> N
             assert set(run.accept_cycles[1:] - run.accept_cycles[:-1]) == {plan.initiation_interval}
 
 
+@pytest.mark.parametrize("emitter", ["text", "amaranth"])
 @pytest.mark.parametrize("style", ["generic", "ecp5"])
-def test_lint_is_clean(style: str) -> None:
+def test_lint_is_clean(style: Style, emitter: Emitter) -> None:
     rng = random.Random(f"lint/{style}")
     with tempfile.TemporaryDirectory() as folder:
         for states in range(3):
             netlist = random_netlist(rng, cells=60, states=states, name="fir")
-            for interface in ("stream", "none"):
+            for interface in INTERFACES:
                 hop = 0.0 if states == 0 else 0.35  # a single stage, or several
                 plan = random_plan(rng, netlist, interface, hop)
-                emitted = emit_verilog(netlist, plan, interface, style)
+                emitted = emit_verilog(netlist, plan, interface, style, emitter)
                 path = Path(folder) / "fir.v"
                 path.write_text(emitted.verilog)
                 assert lint([path], "fir") == []
@@ -67,13 +71,14 @@ def _as_synthesised(emitted: Emitted) -> Emitted:
     cells = [re.sub(r"specify.*?endspecify|`include[^\n]*", "", (library / name).read_text(), flags=re.DOTALL)
              for name in ("common_sim.vh", "ccu2c_sim.vh")]
     text = emitted.verilog.replace("`ifdef SYNTHESIS", "`ifndef SYNTHESIS")
-    return replace(emitted, verilog="\n".join([text, *cells, model_text("MULT18X18D")]))
+    return replace(emitted, verilog="\n".join([text, *cells, model_text("MULT18X18D"), model_text("DP16KD")]))
 
 
-def test_vendor_cells_equal_reference() -> None:
+@pytest.mark.parametrize("emitter", ["text", "amaranth"])
+def test_vendor_cells_equal_reference(emitter: Emitter) -> None:
     rng = random.Random("vendor cells")
     netlist = random_netlist(rng, cells=60, states=1)
-    emitted = emit_verilog(netlist, random_plan(rng, netlist, "stream"), "stream", "ecp5")
+    emitted = emit_verilog(netlist, random_plan(rng, netlist, "stream"), "stream", "ecp5", emitter)
     assert "kera_ecp5_add #" in emitted.verilog
     assert "kera_ecp5_mul #" in emitted.verilog
     items = random_items(rng, netlist, 300)

@@ -96,29 +96,46 @@ def is_zero(bits: Bits) -> bool:
     return all(segment.cell is None and not segment.low for segment in bits)
 
 
-def _write_add(cell: Add, site: Site) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class CarryChain:
+    """A ``kera_ecp5_add``: parameters, vectors on its pins, the bit of its sum where the result begins."""
+
+    slices: int
+    init: int
+    first: int
+    pins: dict[str, Bits]
+    low: int
+
+
+def carry_chain(cell: Add) -> CarryChain | None:
+    """The chain for an adder, or None where plain operators are as good or the cell cannot hold it."""
     width = sum_width(cell)
     fit = fit_carry_cell(cell.expr, len(cell.inputs), is_zero(cell.a))
     plain = cell.expr == ("in", 0) and is_zero(cell.carry_in)
     if fit is None or (plain and cell.width <= 2):  # two LUT4 are smaller and faster than a carry cell
-        return write_add(cell, site)
+        return None
     carry_bit = const_bits(0, 1) if is_zero(cell.carry_in) else cell.carry_in
     as_data = carry_bit[0].cell is not None and cell.width % 2 == 1  # the odd bit would be left over
     slices = (cell.width + as_data + 1) // 2
     pads = const_bits(0, 2 * slices - as_data - width)
-    first = _GENERATE_ONLY if as_data else fit.init
-    columns = {"cin": vector(const_bits(0, 1) if as_data else carry_bit, site.read)}
+    pins = {"cin": const_bits(0, 1) if as_data else carry_bit}
     for pin, operand in zip(_PINS, fit.pins):
         below = () if not as_data else _below(pin, carry_bit)
-        columns[pin] = vector(concat([below, _column(cell, pin, operand, fit, width), pads]), site.read)
+        pins[pin] = concat([below, _column(cell, pin, operand, fit, width), pads])
+    return CarryChain(slices, fit.init, _GENERATE_ONLY if as_data else fit.init, pins, int(as_data))
+
+
+def _write_add(cell: Add, site: Site) -> list[str]:
+    chain = carry_chain(cell)
+    if chain is None:
+        return write_add(cell, site)
     result = site.fresh(site.wire + "_chain")
-    pins = ", ".join(f".{name}({text})" for name, text in columns.items())
-    tables = f".SLICES({slices}), .INIT({_hex(fit.init)}), .FIRST({_hex(first)})"
-    low = int(as_data)
+    pins = ", ".join(f".{name}({vector(bits, site.read)})" for name, bits in chain.pins.items())
+    tables = f".SLICES({chain.slices}), .INIT({_hex(chain.init)}), .FIRST({_hex(chain.first)})"
     return [
-        f"wire {declared_range(2 * slices)}{result};",
+        f"wire {declared_range(2 * chain.slices)}{result};",
         f"kera_ecp5_add #({tables}) {site.fresh(site.wire + '_add')} ({pins}, .s({result}));",
-        f"assign {site.wire} = {result}[{low + cell.width - 1}:{low}];",
+        f"assign {site.wire} = {result}[{chain.low + cell.width - 1}:{chain.low}];",
     ]
 
 
@@ -139,11 +156,12 @@ def _hex(table: int) -> str:
 
 
 def _write_mul(cell: Mul, site: Site) -> list[str]:
-    if max(bits_width(cell.a), bits_width(cell.b)) > DSP_OPERAND_BITS:
+    operands = tile_operands(cell)
+    if operands is None:
         return write_mul(cell, site)
     product = site.fresh(site.wire + "_tile")
     signs = f".A_SIGNED({constant(int(cell.a_signed), 1)}), .B_SIGNED({constant(int(cell.b_signed), 1)})"
-    a, b = _operand(cell.a, cell.a_signed, site), _operand(cell.b, cell.b_signed, site)
+    a, b = (vector(bits, site.read) for bits in operands)
     ports = f".clk(clk), .ce({site.enable or constant(1, 1)}), .a({a}), .b({b}), .p({product})"
     if cell.width > 36:
         sign = f"{product}[35]" if cell.a_signed or cell.b_signed else constant(0, 1)
@@ -162,15 +180,22 @@ def _write_mul(cell: Mul, site: Site) -> list[str]:
     return [*lines, f"assign {site.wire} = {value};"]
 
 
-def _operand(bits: Bits, signed: bool, site: Site) -> str:
+def tile_operands(cell: Mul) -> tuple[Bits, Bits] | None:
+    """Both factors as wide as the multiplier's ports; None for factors that are wider."""
+    if max(bits_width(cell.a), bits_width(cell.b)) > DSP_OPERAND_BITS:
+        return None
+    return _operand(cell.a, cell.a_signed), _operand(cell.b, cell.b_signed)
+
+
+def _operand(bits: Bits, signed: bool) -> Bits:
     missing = DSP_OPERAND_BITS - bits_width(bits)
     if not missing:
-        return vector(bits, site.read)
+        return bits
     if not signed:
-        return vector(concat([bits, const_bits(0, missing)]), site.read)
+        return concat([bits, const_bits(0, missing)])
     last = bits[-1]
     sign = const_bits(last.low >> (last.width - 1), 1) if last.cell is None else _top_bit(bits)
-    return vector(concat([bits, *([sign] * missing)]), site.read)
+    return concat([bits, *([sign] * missing)])
 
 
 def _top_bit(bits: Bits) -> Bits:

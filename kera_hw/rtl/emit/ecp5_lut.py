@@ -5,6 +5,7 @@ back as 154 LUTs, and slower. Bits that constants decide become wires, so that c
 """
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 from kera_hw.rtl.emit.cells import Site, write_cell
@@ -14,37 +15,70 @@ from kera_hw.schedule.netlist import Bits, Lut, bits_width, concat, const_bits, 
 _PINS = "abcd"
 
 
-def write_lut(cell: Lut, site: Site) -> list[str]:
-    """LUT4s for runs of bits with the same constants; plain operators for more than four signals."""
-    lines: list[str] = []
+@dataclass(frozen=True, slots=True)
+class LutRun:
+    """Bits [low, low + width) of a cell's output: ``table`` over the operands that decide them, four at most.
+
+    No operands: a constant, the table's lowest bit. One: that operand, or its complement for table 1.
+    """
+
+    low: int
+    width: int
+    operands: tuple[Bits, ...]
+    table: int
+
+    def fixed_value(self) -> int:
+        """The value of a run that no operand decides."""
+        return ((1 << self.width) - 1) * (self.table & 1)
+
+    def pins(self) -> tuple[dict[str, Bits], int]:
+        """Vectors on all four pins, and INIT: pins beyond are tied low, the table repeats for the reader."""
+        table, unused = self.table, len(_PINS) - len(self.operands)
+        for step in range(unused):
+            table |= table << (1 << len(self.operands) + step)
+        rows = [*self.operands, *([const_bits(0, self.width)] * unused)]
+        return dict(zip(_PINS, rows)), table
+
+
+def lut_runs(cell: Lut) -> list[LutRun] | None:
+    """Runs of output bits with the same constants; None where more than four signals decide."""
+    found: list[LutRun] = []
     for low, width in _runs(cell):
         operands = [_operand(bits, low, width, cell.width) for bits in cell.inputs]
         fixed = [_constant(bits) for bits in operands]
         pins = _support(cell, fixed)
         if len(pins) > len(_PINS):
-            return write_cell(cell, site)
-        target = part(site.wire, low, width, cell.width)
-        table = _table(cell, fixed, pins)
-        if not pins:
-            lines.append(f"assign {target} = {constant(((1 << width) - 1) * (table & 1), width)};")
-        elif len(pins) == 1:
-            sign = "" if table == 0b10 else "~"
-            lines.append(f"assign {target} = {sign}{vector(operands[pins[0]], site.read)};")
+            return None
+        chosen = tuple(operands[k] for k in pins)
+        found.append(LutRun(low, width, chosen, _table(cell, fixed, pins)))
+    return found
+
+
+def write_lut(cell: Lut, site: Site) -> list[str]:
+    """LUT4s for runs of bits with the same constants; plain operators for more than four signals."""
+    runs = lut_runs(cell)
+    if runs is None:
+        return write_cell(cell, site)
+    lines: list[str] = []
+    for run in runs:
+        target = part(site.wire, run.low, run.width, cell.width)
+        if not run.operands:
+            lines.append(f"assign {target} = {constant(run.fixed_value(), run.width)};")
+        elif len(run.operands) == 1:
+            sign = "" if run.table == 0b10 else "~"
+            lines.append(f"assign {target} = {sign}{vector(run.operands[0], site.read)};")
         else:
-            lines += _instance(site, target, width, [operands[k] for k in pins], table)
+            lines += _instance(site, target, run)
     return lines
 
 
-def _instance(site: Site, target: str, width: int, operands: list[Bits], table: int) -> list[str]:
-    unused = len(_PINS) - len(operands)
-    for step in range(unused):  # pins beyond are tied low; the table repeats, for the reader's sake
-        table |= table << (1 << len(operands) + step)
+def _instance(site: Site, target: str, run: LutRun) -> list[str]:
     out, name = site.fresh(site.wire + "_lut"), site.fresh(site.wire + "_luts")
-    rows = [*operands, *([const_bits(0, width)] * unused)]
-    pins = ", ".join(f".{pin}({vector(bits, site.read)})" for pin, bits in zip(_PINS, rows))
+    rows, table = run.pins()
+    pins = ", ".join(f".{pin}({vector(bits, site.read)})" for pin, bits in rows.items())
     return [
-        f"wire {declared_range(width)}{out};",
-        f"kera_ecp5_lut #(.WIDTH({width}), .INIT(16'h{table:04x})) {name} ({pins}, .z({out}));",
+        f"wire {declared_range(run.width)}{out};",
+        f"kera_ecp5_lut #(.WIDTH({run.width}), .INIT(16'h{table:04x})) {name} ({pins}, .z({out}));",
         f"assign {target} = {out};",
     ]
 

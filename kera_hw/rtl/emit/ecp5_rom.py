@@ -1,12 +1,14 @@
 """ECP5's block RAMs as tables of constants, side by side for words wider than one holds."""
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kera_hw.rtl.emit.cells import Site
 from kera_hw.rtl.emit.text import declared_range, vector
-from kera_hw.schedule.netlist import Rom, bits_width, concat, const_bits
+from kera_hw.schedule.netlist import Bits, Rom, bits_width, concat, const_bits
 
 RANKS = 2
-_BLOCK_BITS = 18432
+BLOCK_BITS = 18432
 _SHAPES = ((9, 36), (10, 18), (11, 9))
 """Address bits and word width of a block, deepest last."""
 
@@ -16,21 +18,40 @@ def shape(entries: int) -> tuple[int, int] | None:
     return next((found for found in _SHAPES if entries <= 1 << found[0]), None)
 
 
-def write_rom(cell: Rom, site: Site) -> list[str]:
-    """One ``kera_ecp5_rom`` for each slice of the word."""
+@dataclass(frozen=True, slots=True)
+class RomBlocks:
+    """Blocks of ``width``-bit words side by side; each with its DATA and how many of its bits are used."""
+
+    width: int
+    depth_bits: int
+    address: Bits
+    blocks: tuple[tuple[int, int], ...]
+
+
+def rom_blocks(cell: Rom) -> RomBlocks:
+    """One block for each slice of the word."""
     found = shape(len(cell.contents))
     assert found is not None and cell.latency_cycles == RANKS, "lowering cuts tables to what a block holds"
     depth_bits, width = found
     missing = depth_bits - bits_width(cell.address)
-    address = vector(concat([cell.address, const_bits(0, missing)]), site.read)
+    address = concat([cell.address, const_bits(0, missing)])
+    blocks: list[tuple[int, int]] = []
+    for low in range(0, cell.width, width):
+        data = sum((word >> low & (1 << width) - 1) << width * k for k, word in enumerate(cell.contents))
+        blocks.append((data, min(width, cell.width - low)))
+    return RomBlocks(width, depth_bits, address, tuple(blocks))
+
+
+def write_rom(cell: Rom, site: Site) -> list[str]:
+    """A ``kera_ecp5_rom`` for each block."""
+    table = rom_blocks(cell)
+    address, width = vector(table.address, site.read), table.width
     enable = site.enable or "1'b1"
     lines: list[str] = []
     parts: list[str] = []
-    for low in range(0, cell.width, width):
-        count = min(width, cell.width - low)
+    for data, count in table.blocks:
         out, name = site.fresh(f"{site.wire}_word"), site.fresh(f"{site.wire}_rom")
-        data = sum((word >> low & (1 << width) - 1) << width * k for k, word in enumerate(cell.contents))
-        parameters = f".WIDTH({width}), .DEPTH_BITS({depth_bits}), .DATA({_BLOCK_BITS}'h{data:x})"
+        parameters = f".WIDTH({width}), .DEPTH_BITS({table.depth_bits}), .DATA({BLOCK_BITS}'h{data:x})"
         ports = f".clk(clk), .ce({enable}), .address({address}), .q({out})"
         lines += [f"wire {declared_range(width)}{out};", f"kera_ecp5_rom #({parameters}) {name} ({ports});"]
         parts.append(out if count == width else f"{out}[{count - 1}:0]")

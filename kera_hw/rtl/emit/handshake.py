@@ -7,34 +7,46 @@ and, for an initiation interval above 1, the counter has come round.
 """
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from amaranth.back import rtlil
-from amaranth.hdl import Cat, ClockDomain, Const, Elaboratable, Instance, Module, Signal, Value
-
-from kera_hw.rtl.emit.pipeline import Control
-from kera_hw.rtl.toolchain.process import scratch
-from kera_hw.rtl.toolchain.yosys import run_script
-
-# Registers with their enable and reset become single statements; what is left are the names given here.
-_TIDY = (
-    "read_rtlil shell.il", "proc", "opt_clean", "opt_dff", "opt_clean",
-    "write_verilog -norename -noattr shell.v",
+from amaranth.hdl import (
+    Cat,
+    ClockDomain,
+    ClockSignal,
+    Const,
+    Elaboratable,
+    Instance,
+    Module,
+    ResetSignal,
+    Signal,
+    Value,
 )
+
+from kera_hw.rtl.emit.layout import Control, valid_name
 
 _SHORT = 4
 """Intervals up to this are counted by a bit for each cycle, longer ones in binary."""
 
-_INITIAL = re.compile(r"^(\s*)(reg (?:\[\d+:0\] )?)(\w+) = ([^;]+);$")
+
+@dataclass(frozen=True, slots=True)
+class Wires:
+    """What a datapath is connected to: its control inputs by name, the data buses in the netlist's order."""
+
+    control: dict[str, Signal]
+    inputs: tuple[Signal, ...]
+    outputs: tuple[Signal, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ShellSpec:
-    """What the control must know of its datapath: module name, latency N, II, data buses, control inputs."""
+    """What the control must know of its datapath: latency N, II, data buses, control inputs.
 
-    datapath: str
+    ``build`` makes the datapath, in the clock domain ``sync``: an Amaranth design, or an instance of one
+    written in Verilog.
+    """
+
+    build: Callable[[Wires], Elaboratable | Instance]
     latency_cycles: int
     initiation_interval: int
     inputs: tuple[tuple[str, int], ...]
@@ -42,23 +54,52 @@ class ShellSpec:
     control: Control
 
 
-class _Shell(Elaboratable):
-    """Common part: the data buses and the datapath's instance."""
+def instantiated(module: str) -> Callable[[Wires], Instance]:
+    """The datapath as a Verilog module of that name."""
 
-    def __init__(self, spec: ShellSpec) -> None:
-        self.spec = spec
+    def build(wires: Wires) -> Instance:
+        ports: dict[str, Value] = {"i_clk": ClockSignal()}
+        ports |= {f"i_{name}": value for name, value in wires.control.items()}
+        ports |= {f"i_{signal.name}": signal for signal in wires.inputs}
+        ports |= {f"o_{signal.name}": signal for signal in wires.outputs}
+        return Instance(module, **ports)
+
+    return build
+
+
+class _Shell(Elaboratable):
+    """Common part: the data buses and the datapath.
+
+    A shell stands in the clock domain ``sync`` of the design around it; ``top`` gives it one of its own, with
+    ``clk`` and ``rst`` as ports.
+    """
+
+    def __init__(self, spec: ShellSpec, *, top: bool) -> None:
+        self.spec, self.top = spec, top
         self.wait: Signal | None = None
         self.clk, self.rst = Signal(name="clk"), Signal(name="rst")
         self.inputs = [Signal(width, name=bus) for bus, width in spec.inputs]
         self.outputs = [Signal(width, name=bus) for bus, width in spec.outputs]
 
-    def instance(self, **control: Value) -> Instance:
-        """The datapath with its control inputs given by keyword."""
-        ports: dict[str, Value] = {"i_clk": self.clk}
-        ports |= {f"i_{name}": value for name, value in control.items()}
-        ports |= {f"i_{signal.name}": signal for signal in self.inputs}
-        ports |= {f"o_{signal.name}": signal for signal in self.outputs}
-        return Instance(self.spec.datapath, **ports)
+    def domain(self, module: Module, *, reset: bool) -> None:
+        """The shell's own clock domain, at the top."""
+        if self.top:
+            module.domains.sync = sync = ClockDomain("sync", reset_less=not reset)
+            sync.clk = self.clk
+            if reset:
+                sync.rst = self.rst
+
+    def datapath(self, module: Module, control: dict[str, Value]) -> None:
+        """The datapath, its control inputs given by name."""
+        given: dict[str, Signal] = {}
+        for name, value in control.items():
+            if isinstance(value, Signal):
+                given[name] = value
+            else:
+                given[name] = Signal(name=name)
+                module.d.comb += given[name].eq(value)
+        wires = Wires(given, tuple(self.inputs), tuple(self.outputs))
+        module.submodules.datapath = self.spec.build(wires)
 
     def admission(self, module: Module, admitted: Value | None, moves: Value) -> Value:
         """Whether the interval since the last admitted item has passed (always, at II = 1).
@@ -89,8 +130,8 @@ class _Shell(Elaboratable):
 class StreamShell(_Shell):
     """``in_valid``/``in_ready`` to ``out_valid``/``out_ready`` around a stalling datapath."""
 
-    def __init__(self, spec: ShellSpec) -> None:
-        super().__init__(spec)
+    def __init__(self, spec: ShellSpec, *, top: bool = True) -> None:
+        super().__init__(spec, top=top)
         self.in_valid, self.in_ready = Signal(name="in_valid"), Signal(name="in_ready")
         self.out_valid, self.out_ready = Signal(name="out_valid"), Signal(name="out_ready")
 
@@ -104,8 +145,7 @@ class StreamShell(_Shell):
     def elaborate(self, platform: object) -> Module:
         """Called by Amaranth."""
         m = Module()
-        m.domains.sync = sync = ClockDomain("sync")
-        sync.clk, sync.rst = self.clk, self.rst
+        self.domain(m, reset=True)
         count = self.spec.latency_cycles
         # Bit t - 1: stage t holds an item; in a single stage that is the offer itself.
         holds = Signal(count, name="holds") if count > 1 else self.out_valid
@@ -113,9 +153,10 @@ class StreamShell(_Shell):
         if self.spec.initiation_interval > 1:
             admitted = Signal(name="admitted")
         due = self.admission(m, admitted, advance)
+        reset = ResetSignal(allow_reset_less=True)
         m.d.comb += [
             advance.eq(~self.out_valid | self.out_ready),
-            self.in_ready.eq(advance & due & ~self.rst),
+            self.in_ready.eq(advance & due & ~reset),
         ]
         if count > 1:
             m.d.comb += self.out_valid.eq(holds[-1])
@@ -125,17 +166,20 @@ class StreamShell(_Shell):
             m.d.sync += holds.eq(Cat(admitted, holds[:-1]))
         chain = Cat(admitted, holds)
         control = self.spec.control
-        wires: dict[str, Value] = {f"valid_stage{stage}": chain[stage] for stage in control.valid_stages}
+        wires: dict[str, Value] = {valid_name(stage): chain[stage] for stage in control.valid_stages}
         if control.advance:
             wires["advance"] = advance
         if control.reset:
-            wires["rst"] = self.rst
-        m.submodules.datapath = self.instance(**wires)
+            wires["rst"] = self.rst if self.top else reset
+        self.datapath(m, wires)
         return m
 
 
 class BareShell(_Shell):
     """No handshake: an item every II cycles from power-up; state ignores what was before the first."""
+
+    def __init__(self, spec: ShellSpec, *, top: bool = True) -> None:
+        super().__init__(spec, top=top)
 
     def ports(self) -> list[Signal]:
         """All ports in the order of the Verilog module."""
@@ -144,20 +188,36 @@ class BareShell(_Shell):
     def elaborate(self, platform: object) -> Module:
         """Called by Amaranth."""
         m = Module()
-        m.domains.sync = sync = ClockDomain("sync", reset_less=True)
-        sync.clk = self.clk
+        self.domain(m, reset=False)
         admitted = self.admission(m, None, Const(1))
         stages = self.spec.control.valid_stages
         if self.wait is not None and not self.spec.control.stateful:
             # Items come on time and nothing lasts beyond one: the counter says which stages hold an item.
             interval = self.spec.initiation_interval
-            due = {f"valid_stage{t}": self.wait == (interval - t) % interval for t in stages}
-            m.submodules.datapath = self.instance(**due)
+            self.datapath(m, {valid_name(t): self.wait == (interval - t) % interval for t in stages})
             return m
         holds = Signal(max(stages, default=0), name="holds")  # bit t - 1: stage t holds an item
         m.d.sync += holds.eq(Cat(admitted, holds))
         chain = Cat(admitted, holds)
-        m.submodules.datapath = self.instance(**{f"valid_stage{stage}": chain[stage] for stage in stages})
+        self.datapath(m, {valid_name(stage): chain[stage] for stage in stages})
+        return m
+
+
+class BareDatapath(_Shell):
+    """A datapath without handshake and state: nothing but the pipeline, a module of its own."""
+
+    def __init__(self, spec: ShellSpec, *, top: bool = True) -> None:
+        super().__init__(spec, top=top)
+
+    def ports(self) -> list[Signal]:
+        """All ports in the order of the Verilog module."""
+        return [self.clk, *self.inputs, *self.outputs]
+
+    def elaborate(self, platform: object) -> Module:
+        """Called by Amaranth."""
+        m = Module()
+        self.domain(m, reset=False)
+        self.datapath(m, {})
         return m
 
 
@@ -166,19 +226,10 @@ def needs_shell(interface: str, control: Control) -> bool:
     return interface != "none" or bool(control.valid_stages)
 
 
-def shell_verilog(name: str, interface: str, spec: ShellSpec) -> str:
-    """Verilog of the control module ``name``, written by Amaranth and Yosys."""
-    shell = BareShell(spec) if interface == "none" else StreamShell(spec)
-    return module_verilog(shell, name, shell.ports())
-
-
-def module_verilog(design: Elaboratable, name: str, ports: Sequence[Signal]) -> str:
-    """Tidy Verilog of an Amaranth design as module ``name``."""
-    text = rtlil.convert(design, name=name, ports=ports, emit_src=False)
-    with scratch("shell") as work:
-        (work / "shell.il").write_text(text, encoding="utf-8")
-        run_script(_TIDY, work)
-        lines = (work / "shell.v").read_text("utf-8").splitlines()
-    kept = (line for line in lines if line and not line.startswith("/* Generated by"))
-    # An initial value apart from the declaration is what linters accept for a clocked register.
-    return "\n".join(_INITIAL.sub(r"\1\2\3;\n\1initial \3 = \4;", line) for line in kept) + "\n"
+def shell_of(
+    interface: str, spec: ShellSpec, *, top: bool = True,
+) -> StreamShell | BareShell | BareDatapath:
+    """The control for an interface, as far as there is something to control."""
+    if not needs_shell(interface, spec.control):
+        return BareDatapath(spec, top=top)
+    return BareShell(spec, top=top) if interface == "none" else StreamShell(spec, top=top)

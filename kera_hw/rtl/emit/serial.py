@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, ClockDomain, Elaboratable, Instance, Module, Signal, Value
 
-from kera_hw.rtl.emit.handshake import module_verilog
+from kera_hw.rtl.emit.convert import module_verilog
 from kera_hw.rtl.emit.verilog import Emitted, Port
 
 BEAT_BITS = 8

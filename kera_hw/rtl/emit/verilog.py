@@ -2,27 +2,44 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Literal
 
+from amaranth.hdl import Elaboratable, Instance
+
 from kera_hw.graph.node import Origin
+from kera_hw.rtl.emit.amaranth_datapath import AmaranthDatapath, place_of
 from kera_hw.rtl.emit.cells import write_cell
+from kera_hw.rtl.emit.convert import module_verilog
 from kera_hw.rtl.emit.ecp5 import write_ecp5_cell
-from kera_hw.rtl.emit.handshake import ShellSpec, needs_shell, shell_verilog
-from kera_hw.rtl.emit.pipeline import control_of, write_datapath
+from kera_hw.rtl.emit.handshake import (
+    ShellSpec,
+    Wires,
+    instantiated,
+    needs_shell,
+    shell_of,
+)
+from kera_hw.rtl.emit.layout import Control, Layout, control_of
+from kera_hw.rtl.emit.pipeline import write_datapath
 from kera_hw.schedule.netlist import Netlist, bits_width
 from kera_hw.schedule.plan import Plan
 
 Interface = Literal["stream", "none"]
 Style = Literal["ecp5", "generic"]
+Emitter = Literal["text", "amaranth"]
 
 # A result's unread bits are left for synthesis to drop, which a linter would rather not see.
 _QUIET, _LOUD = "/* verilator lint_off UNUSEDSIGNAL */", "/* verilator lint_on UNUSEDSIGNAL */\n"
 
+# Yosys leaves extensions and cuts to Verilog's own rules, where the linter wants each spelt out.
+_UNCHECKED = _QUIET + "\n/* verilator lint_off WIDTH */"
+_CHECKED = "/* verilator lint_on WIDTH */\n" + _LOUD
+
 # Modules that instantiate vendor cells in synthesis (Yosys defines SYNTHESIS) and simulate without them.
-_LIBRARY = ("kera_ecp5_add", "kera_ecp5_mul", "kera_ecp5_lut", "kera_ecp5_mux", "kera_ecp5_rom")
+LIBRARY = ("kera_ecp5_add", "kera_ecp5_mul", "kera_ecp5_lut", "kera_ecp5_mux", "kera_ecp5_rom")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +69,7 @@ class Emitted:
     register_bits: int
     origins: dict[str, Origin]
     states: tuple[str, ...] = ()
+    emitter: Emitter = "text"
 
     @property
     def data_inputs(self) -> tuple[Port, ...]:
@@ -69,28 +87,60 @@ _CONTROL_PORTS = frozenset({"clk", "rst", "in_valid", "in_ready", "out_valid", "
 
 def emit_verilog(
     netlist: Netlist, plan: Plan, interface: Interface = "stream", style: Style = "generic",
+    emitter: Emitter = "text",
 ) -> Emitted:
-    """Write the scheduled netlist down as Verilog; the top module has the netlist's name."""
+    """Write the scheduled netlist down as Verilog; the top module has the netlist's name.
+
+    The emitters write the same signals: ``text`` the datapath directly, ``amaranth`` by way of one Amaranth
+    design of datapath and control.
+    """
+    write = _write_amaranth if emitter == "amaranth" else _write_text
     control = control_of(netlist, plan, interface)
+    outputs = tuple((out.bus, bits_width(out.bits)) for out in netlist.outputs)
+    body, layout = write(netlist, plan, interface, style, control)
+    parts = [_banner(netlist, plan, interface), *body, *_library("".join(body)), "`default_nettype wire\n"]
+    return Emitted(
+        netlist.name, "\n".join(parts), interface, style, _ports(netlist, outputs, interface),
+        plan.latency_cycles, plan.initiation_interval, layout.register_bits, layout.origins,
+        tuple(layout.states), emitter,
+    )
+
+
+def _write_text(
+    netlist: Netlist, plan: Plan, interface: Interface, style: Style, control: Control,
+) -> tuple[list[str], Layout]:
+    """The control by way of Amaranth, the datapath as text."""
     shell = needs_shell(interface, control)
     name = netlist.name + "_datapath" if shell else netlist.name
     writer = write_ecp5_cell if style == "ecp5" else write_cell
     datapath = write_datapath(netlist, plan, name, control, writer)
-    outputs = tuple((out.bus, bits_width(out.bits)) for out in netlist.outputs)
-    parts = [_banner(netlist, plan, interface)]
+    parts: list[str] = []
     if shell:
-        spec = ShellSpec(
-            name, plan.latency_cycles, plan.initiation_interval, netlist.inputs, outputs, control,
-        )
-        parts.append(_QUIET + "\n" + shell_verilog(netlist.name, interface, spec) + _LOUD)
-    parts += [_QUIET, datapath.text + _LOUD]
-    parts += _library(datapath.text)
-    parts.append("`default_nettype wire\n")
-    return Emitted(
-        netlist.name, "\n".join(parts), interface, style, _ports(netlist, outputs, interface),
-        plan.latency_cycles, plan.initiation_interval, datapath.register_bits, datapath.origins,
-        datapath.states,
-    )
+        top = shell_of(interface, shell_spec(netlist, plan, control, instantiated(name)))
+        parts.append(_QUIET + "\n" + module_verilog(top, netlist.name, top.ports()) + _LOUD)
+    return [*parts, _QUIET, datapath.text + _LOUD], datapath.layout
+
+
+def _write_amaranth(
+    netlist: Netlist, plan: Plan, interface: Interface, style: Style, control: Control,
+) -> tuple[list[str], Layout]:
+    """Everything by way of Amaranth."""
+    datapath = AmaranthDatapath(netlist, plan, control, style)
+    layout = datapath.layout()
+    spec = shell_spec(netlist, plan, control, datapath.build)
+    top = shell_of(interface, spec)
+    places = {place_of(cell.origin) for cell in netlist.cells if cell.origin is not None}
+    sources = {f"{path}:{line}" for path, line in places}
+    text = module_verilog(top, netlist.name, top.ports(), sources=sources, depth=len(netlist.cells))
+    return [_UNCHECKED + "\n" + text + _CHECKED], layout
+
+
+def shell_spec(
+    netlist: Netlist, plan: Plan, control: Control, build: Callable[[Wires], Elaboratable | Instance],
+) -> ShellSpec:
+    """What the control around a netlist's datapath must know."""
+    outputs = tuple((out.bus, bits_width(out.bits)) for out in netlist.outputs)
+    return ShellSpec(build, plan.latency_cycles, plan.initiation_interval, netlist.inputs, outputs, control)
 
 
 def _banner(netlist: Netlist, plan: Plan, interface: str) -> str:
@@ -116,7 +166,7 @@ def _ports(netlist: Netlist, outputs: tuple[tuple[str, int], ...], interface: st
 
 def _library(text: str) -> list[str]:
     """The helper modules that ``text`` instantiates."""
-    return [model_text(module) for module in _LIBRARY if re.search(rf"\b{module}\b", text)]
+    return [model_text(module) for module in LIBRARY if re.search(rf"\b{module}\b", text)]
 
 
 @cache

@@ -1,0 +1,24 @@
+"""An exported function as an Amaranth component."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from kera_hw.driver.hardware import check_choice, plan_hardware
+from kera_hw.driver.options import EMITTERS, TargetOptions
+from kera_hw.graph import Export, Graph
+from kera_hw.rtl.emit.component import CELLS, AmaranthKernel, Cells, Kernel, VerilogKernel
+from kera_hw.rtl.emit.verilog import emit_verilog
+
+
+def make_component(graph: Graph, export: Export, options: TargetOptions, cells: str) -> Kernel:
+    """The component that ``options.emitter`` and ``cells`` say. Raises KeraError (K0903 for other words)."""
+    check_choice("emitter", options.emitter, EMITTERS)
+    check_choice("choice of cells", cells, CELLS)
+    design = plan_hardware(graph, export, options)
+    if options.emitter == "amaranth":
+        return AmaranthKernel(
+            design.netlist, design.plan, design.interface, design.style, cast("Cells", cells)
+        )
+    style = "generic" if cells == "generic" else design.style
+    return VerilogKernel(emit_verilog(design.netlist, design.plan, design.interface, style))

@@ -1,0 +1,141 @@
+"""The datapath as an Amaranth design: the same signals as the Verilog text has, from the same layout.
+
+With plain operators it has no part that Amaranth does not know, so that Amaranth's own simulator runs it. All
+registers are in the domain ``sync``; those of the pipeline start as zero and no reset touches them, state
+registers start with and return to their initial values.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
+
+from kera_hw.graph.node import Origin
+from kera_hw.rtl.emit.amaranth_cells import Place, build_cell, vector
+from kera_hw.rtl.emit.amaranth_ecp5 import build_ecp5_cell
+from kera_hw.rtl.emit.amaranth_fold import build_fold
+from kera_hw.rtl.emit.handshake import Wires
+from kera_hw.rtl.emit.layout import Control, Layout, Piece, Run, valid_name
+from kera_hw.schedule.netlist import Bits, Cell, Fold, Input, Netlist, Segment, StateOut
+from kera_hw.schedule.plan import Plan
+
+CellBuilder = Callable[[Cell, Place], None]
+
+
+def place_of(origin: Origin) -> tuple[str, int]:
+    """A source place as Amaranth keeps it: path and line."""
+    return origin.path.replace("\\", "/").replace('"', "'"), origin.line
+
+
+@dataclass(frozen=True, slots=True)
+class AmaranthDatapath:
+    """What the datapath is made from; ``build`` gives the design, connected. Its layout names all signals."""
+
+    netlist: Netlist
+    plan: Plan
+    control: Control
+    style: str
+
+    def layout(self) -> Layout:
+        """The names, of which each design takes its own copy."""
+        return Layout(self.netlist, self.plan, self.control)
+
+    def build(self, wires: Wires) -> Elaboratable:
+        """The design in the domain ``sync``, on the given buses."""
+        return _Datapath(self, wires)
+
+
+class _Datapath(Elaboratable):
+    def __init__(self, source: AmaranthDatapath, wires: Wires) -> None:
+        self._netlist, self._plan, self._control = source.netlist, source.plan, source.control
+        self._layout = source.layout()
+        self._builder: CellBuilder = build_ecp5_cell if source.style == "ecp5" else build_cell
+        self._wires = wires
+        self._inputs = {bus: signal for (bus, _), signal in zip(self._netlist.inputs, wires.inputs)}
+        self._signals: dict[str, Signal] = {}
+
+    def elaborate(self, platform: object) -> Module:
+        """Called by Amaranth."""
+        m = Module()
+        self._declare()
+        working, entering = self._layout.cells_by_stage(), self._layout.runs_by_stage()
+        for stage in range(self._plan.latency_cycles):
+            for index in working.get(stage, []):
+                self._cell(m, index, stage)
+            self._rank(m, stage, entering.get(stage + 1, []))
+            self._state_updates(m, stage)
+        last = self._plan.latency_cycles
+        for out, signal in zip(self._netlist.outputs, self._wires.outputs):
+            m.d.comb += signal.eq(self._vector(out.bits, last))
+        return m
+
+    def _declare(self) -> None:
+        layout, cells = self._layout, self._netlist.cells
+        for cell, name in zip(cells, layout.wires):
+            if isinstance(cell, StateOut):
+                state = self._netlist.states[cell.state]
+                initial = state.initial & ((1 << state.width) - 1)
+                self._signal(name, state.width, cell.origin, initial)
+            else:
+                self._signal(name, cell.width, cell.origin)
+        for run in layout.runs():
+            self._signal(run.name, run.width, cells[run.cell].origin, 0)
+
+    def _signal(self, name: str, width: int, origin: Origin | None, initial: int | None = None) -> Signal:
+        """A signal with its source place; ``initial`` is that of a register."""
+        reset_less = name not in self._layout.states
+        signal = Signal(width, name=name, init=initial or 0, reset_less=reset_less)
+        if origin is not None:
+            signal.src_loc = place_of(origin)
+        self._signals[name] = signal
+        return signal
+
+    def _read(self, segment: Segment, stage: int) -> list[Value]:
+        """The signals that show a segment in a stage, least significant first."""
+        return [self._part(piece) for piece in self._layout.pieces(segment, stage)]
+
+    def _part(self, piece: Piece) -> Value:
+        signal = self._signals[piece.name]
+        return signal if piece.width == piece.whole else signal[piece.low : piece.low + piece.width]
+
+    def _vector(self, bits: Bits, stage: int) -> Value:
+        return vector(bits, lambda segment: self._read(segment, stage))
+
+    def _moves(self, m: Module) -> AbstractContextManager[None]:
+        """The condition under which the pipeline's registers take their next values."""
+        return m.If(self._wires.control["advance"]) if self._control.advance else nullcontext()
+
+    def _cell(self, m: Module, index: int, stage: int) -> None:
+        cell, target = self._netlist.cells[index], self._signals[self._layout.wires[index]]
+        if isinstance(cell, Input):
+            m.d.comb += target.eq(self._inputs[cell.bus][cell.low : cell.low + cell.width])
+            return
+        if isinstance(cell, StateOut):
+            return
+        place = Place(
+            m, target, lambda segment: self._read(segment, stage), self._layout.fresh,
+            self._wires.control.get("advance") if self._control.advance else None,
+        )
+        if isinstance(cell, Fold):
+            build_fold(cell, place, self._wires.control[valid_name(stage)], self._builder)
+        else:
+            self._builder(cell, place)
+
+    def _rank(self, m: Module, stage: int, runs: list[Run]) -> None:
+        """The registers that end a stage."""
+        if not runs:
+            return
+        with self._moves(m):
+            for run in runs:
+                source = Cat(*self._read(Segment(run.cell, run.low, run.width), stage))
+                m.d.sync += self._signals[run.name].eq(source)
+
+    def _state_updates(self, m: Module, stage: int) -> None:
+        layout = self._layout
+        for state, name, write in zip(self._netlist.states, layout.states, self._plan.state_write):
+            if write == stage:
+                with self._moves(m), m.If(self._wires.control[valid_name(stage)]):
+                    m.d.sync += self._signals[name].eq(self._vector(state.next, stage))
+

@@ -1,0 +1,128 @@
+"""ECP5's own cells in Amaranth: instances of the helper modules, with what ``ecp5`` and its kin decide."""
+from __future__ import annotations
+
+from amaranth.hdl import Cat, ClockSignal, Const, Instance, Signal, Value
+
+from kera_hw.rtl.emit.amaranth_cells import Place, build_add, build_cell, build_mul, ranks
+from kera_hw.rtl.emit.ecp5 import DSP_RANKS, carry_chain, tile_operands
+from kera_hw.rtl.emit.ecp5_lut import lut_runs
+from kera_hw.rtl.emit.ecp5_mux import mux_tree
+from kera_hw.rtl.emit.ecp5_rom import BLOCK_BITS, rom_blocks
+from kera_hw.schedule.netlist import Add, Cell, Lut, Mul, Mux, Rom, bits_width
+
+_PRODUCT_BITS = 36
+
+
+def build_ecp5_cell(cell: Cell, place: Place) -> None:
+    """Drives ``place.target``: vendor cells where they gain, plain operators elsewhere."""
+    if isinstance(cell, Add):
+        _build_add(cell, place)
+    elif isinstance(cell, Mul):
+        _build_mul(cell, place)
+    elif isinstance(cell, Lut):
+        _build_lut(cell, place)
+    elif isinstance(cell, Mux):
+        _build_mux(cell, place)
+    elif isinstance(cell, Rom) and cell.latency_cycles:
+        _build_rom(cell, place)
+    else:
+        build_cell(cell, place)
+
+
+def _instance(place: Place, suffix: str, module: str, **ports: Value | int) -> None:
+    """An instance of a helper module; keywords as Amaranth's own ``Instance`` takes them."""
+    instance = Instance(module, **ports)
+    place.module.submodules[place.fresh(place.target.name + suffix)] = instance
+
+
+def _clocked(place: Place) -> dict[str, Value]:
+    """Clock and enable of a helper module."""
+    return {"i_clk": ClockSignal(), "i_ce": Const(1, 1) if place.enable is None else place.enable}
+
+
+def _build_add(cell: Add, place: Place) -> None:
+    chain = carry_chain(cell)
+    if chain is None:
+        build_add(cell, place)
+        return
+    total = place.signal("_chain", 2 * chain.slices)
+    _instance(
+        place, "_add", "kera_ecp5_add",
+        p_SLICES=chain.slices, p_INIT=Const(chain.init, 16), p_FIRST=Const(chain.first, 16),
+        **{f"i_{pin}": place.vector(bits) for pin, bits in chain.pins.items()}, o_s=total,
+    )
+    place.drive(total[chain.low : chain.low + cell.width])
+
+
+def _build_mul(cell: Mul, place: Place) -> None:
+    operands = tile_operands(cell)
+    if operands is None:
+        build_mul(cell, place)
+        return
+    tile = place.signal("_tile", _PRODUCT_BITS)
+    inside = min(cell.latency_cycles, DSP_RANKS)
+    a, b = (place.vector(bits) for bits in operands)
+    _instance(
+        place, "_mul", "kera_ecp5_mul", p_A_SIGNED=Const(int(cell.a_signed), 1),
+        p_B_SIGNED=Const(int(cell.b_signed), 1), p_RANKS=inside, i_a=a, i_b=b, o_p=tile, **_clocked(place),
+    )
+    value: Value = tile
+    if cell.width > _PRODUCT_BITS:
+        value = tile.as_signed() if cell.a_signed or cell.b_signed else tile
+    # Ranks beyond the tile's own are in the fabric, to shorten the way from it.
+    place.drive(ranks(value, "_p", inside + 1, cell.latency_cycles, cell.width, place))
+
+
+def _build_lut(cell: Lut, place: Place) -> None:
+    runs = lut_runs(cell)
+    if runs is None:
+        build_cell(cell, place)
+        return
+    parts: list[Value] = []
+    for run in runs:
+        if not run.operands:
+            parts.append(Const(run.fixed_value(), run.width))
+        elif len(run.operands) == 1:
+            value = place.vector(run.operands[0])
+            parts.append(value if run.table == 0b10 else ~value)
+        else:
+            out = place.target if run.width == cell.width else place.signal("_lut", run.width)
+            rows, table = run.pins()
+            pins = {f"i_{pin}": place.vector(bits) for pin, bits in rows.items()}
+            _instance(
+                place, "_luts", "kera_ecp5_lut", p_WIDTH=run.width, p_INIT=Const(table, 16), **pins, o_z=out,
+            )
+            parts.append(out)
+    if parts[0] is not place.target:
+        place.drive(Cat(*parts))
+
+
+def _build_mux(cell: Mux, place: Place) -> None:
+    tree = mux_tree(cell)
+    if tree is None:
+        build_cell(cell, place)
+        return
+    select, width = place.vector(cell.select), bits_width(cell.select)
+    if width > tree.levels:  # bits above, when set, take the last choice
+        whole = select
+        select = place.signal("_sel", tree.levels)
+        past = whole[tree.levels :].any().replicate(tree.levels)
+        place.module.d.comb += select.eq(whole[: tree.levels] | past)
+    _instance(
+        place, "_mux", "kera_ecp5_mux", p_WIDTH=cell.width, p_LEVELS=tree.levels,
+        i_choices=place.vector(tree.choices), i_select=select, o_z=place.target,
+    )
+
+
+def _build_rom(cell: Rom, place: Place) -> None:
+    table = rom_blocks(cell)
+    address = place.vector(table.address)
+    words: list[Value] = []
+    for data, count in table.blocks:
+        word: Signal = place.signal("_word", table.width)
+        _instance(
+            place, "_rom", "kera_ecp5_rom", p_WIDTH=table.width, p_DEPTH_BITS=table.depth_bits,
+            p_DATA=Const(data, BLOCK_BITS), i_address=address, o_q=word, **_clocked(place),
+        )
+        words.append(word[:count])
+    place.drive(Cat(*words))

@@ -1,0 +1,154 @@
+"""Which signals a datapath consists of: names, registers and readers as the plan has them, for every emitter.
+
+Every register bit here is one of the plan's: for each run of bits, one register in each stage it is kept for.
+Emitters differ in how they write a signal down, not in which there are or what they are called.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kera_hw.graph.node import Origin
+from kera_hw.rtl.emit.naming import unique_stems
+from kera_hw.schedule.netlist import Cell, Fold, Netlist, Segment
+from kera_hw.schedule.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """The control inputs of the datapath: whether it has ``advance`` and ``rst``, and valid bits by stage.
+
+    ``stateful``: there are state registers, so that an item matters beyond itself.
+    """
+
+    advance: bool
+    reset: bool
+    valid_stages: tuple[int, ...]
+    stateful: bool = True
+
+
+def control_of(netlist: Netlist, plan: Plan, interface: str) -> Control:
+    """Which control inputs the datapath of this plan has."""
+    loads = {stage for cell, stage in zip(netlist.cells, plan.stage) if isinstance(cell, Fold)}
+    stages = tuple(sorted({*plan.state_write, *loads}))
+    stateful = bool(netlist.states)
+    return Control(interface != "none", interface != "none" and stateful, stages, stateful)
+
+
+def valid_name(stage: int) -> str:
+    """The control input that says whether stage ``stage`` holds an item."""
+    return f"valid_stage{stage}"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A register: bits [low, low + width) of cell ``cell`` as one signal, shown in stage ``stage``."""
+
+    cell: int
+    stage: int
+    low: int
+    width: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bits [low, low + width) of the signal ``name``, which is ``whole`` bits wide."""
+
+    name: str
+    low: int
+    width: int
+    whole: int
+
+
+class Layout:
+    """Names of a datapath's signals, its registers, and which signal shows which bits in which stage.
+
+    ``wires`` names each cell's output; a state register is read where it stands, its wire is the register
+    (``states``, in the netlist's order). ``origins`` maps names to source places; ``register_bits`` counts
+    the registers, state registers aside.
+    """
+
+    def __init__(self, netlist: Netlist, plan: Plan, control: Control) -> None:
+        self.netlist, self.plan = netlist, plan
+        buses = [*(bus for bus, _ in netlist.inputs), *(out.bus for out in netlist.outputs)]
+        self._taken = {"clk", "rst", "advance", *buses, *map(valid_name, control.valid_stages)}
+        self._stems = unique_stems(netlist, frozenset(self._taken))
+        self.origins: dict[str, Origin] = {}
+        self.register_bits = 0
+        self.wires = [self.fresh(f"{stem}_s{stage}") for stem, stage in zip(self._stems, plan.available)]
+        self.states = [self.wires[state.out] for state in netlist.states]
+        self._kept = self._registers()
+        for index in range(len(netlist.cells)):
+            self.note(self.wires[index], netlist.cells[index])
+
+    def fresh(self, name: str) -> str:
+        """``name``, made unique in the module."""
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+    def note(self, name: str, cell: Cell) -> None:
+        """Remembers where in the source the signal ``name`` comes from."""
+        if cell.origin is not None:
+            self.origins[name] = cell.origin
+
+    def _registers(self) -> dict[tuple[int, int], list[Run]]:
+        """For each (cell, stage): the registers that show its bits there; neighbouring runs share one."""
+        spans: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for life in sorted(self.plan.lifetimes, key=lambda item: (item.cell, item.low)):
+            for rank in range(1, life.ranks + 1):
+                runs = spans.setdefault((life.cell, life.available + rank), [])
+                if runs and sum(runs[-1]) == life.low:
+                    runs[-1] = (runs[-1][0], runs[-1][1] + life.width)
+                else:
+                    runs.append((life.low, life.width))
+        return {
+            (cell, stage): [self._run(cell, stage, low, width) for low, width in runs]
+            for (cell, stage), runs in spans.items()
+        }
+
+    def _run(self, cell: int, stage: int, low: int, width: int) -> Run:
+        self.register_bits += width
+        name = f"{self._stems[cell]}_s{stage}"
+        if width != self.netlist.cells[cell].width:
+            name += f"_{low + width - 1}_{low}"
+        name = self.fresh(name)
+        self.note(name, self.netlist.cells[cell])
+        return Run(cell, stage, low, width, name)
+
+    def runs(self) -> Iterable[Run]:
+        """All registers."""
+        return (run for runs in self._kept.values() for run in runs)
+
+    def runs_by_stage(self) -> dict[int, list[Run]]:
+        """The registers that show their bits in a stage, that is, end the one before."""
+        entering: dict[int, list[Run]] = {}
+        for run in self.runs():
+            entering.setdefault(run.stage, []).append(run)
+        return entering
+
+    def cells_by_stage(self) -> dict[int, list[int]]:
+        """The cells that work in a stage."""
+        working: dict[int, list[int]] = {}
+        for index, stage in enumerate(self.plan.stage):
+            working.setdefault(stage, []).append(index)
+        return working
+
+    def pieces(self, segment: Segment, stage: int) -> list[Piece]:
+        """The signals that show a segment in a stage, least significant first."""
+        cell = segment.cell
+        assert cell is not None
+        if stage == self.plan.available[cell]:
+            return [Piece(self.wires[cell], segment.low, segment.width, self.netlist.cells[cell].width)]
+        pieces: list[Piece] = []
+        low, end = segment.low, segment.low + segment.width
+        for run in self._kept.get((cell, stage), ()):
+            if run.low <= low < run.low + run.width:
+                width = min(end, run.low + run.width) - low
+                pieces.append(Piece(run.name, low - run.low, width, run.width))
+                low += width
+                if low == end:
+                    return pieces
+        raise ValueError(f"the plan keeps no bit {low} of cell {cell} for stage {stage}")
