@@ -10,7 +10,7 @@ from kera_hw.frontend.sema.elementwise import family, make_op, same_elements
 from kera_hw.frontend.sema.literals import literal_value
 from kera_hw.frontend.sema.unify import ERROR, describe, resolve, scalar_part, shallow
 from kera_hw.support import Span
-from kera_hw.types import BOOL, F32, U32, FloatType, TensorType, Type
+from kera_hw.types import BOOL, F32, U32, FloatType, IntType, TensorType, Type
 
 _ORDERS = ("lanes", "sequential", "tree", "exact")
 _MULS = ("fused", "unfused", "wide")
@@ -18,7 +18,7 @@ _MULS = ("fused", "unfused", "wide")
 _ALLOWED = {
     "sum": "integer fixed floating",
     "prod": "integer floating",
-    "mean": "floating",
+    "mean": "integer floating",
     "any": "bool",
     "all": "bool",
     "min": "integer fixed floating",
@@ -65,7 +65,7 @@ def reduction(ctx: Context, args: Arguments, value: Value) -> Value:
         made = value.build()
         found = resolve(source.element)
         prefix = family(ctx, found, f"`{args.name}`", args.name_span, _ALLOWED[args.name])
-        if prefix is None:
+        if prefix is None or (args.name == "mean" and not _countable(ctx, args, found, length)):
             return poison(args.span)
         attrs: dict[str, object] = {"axis": axis}
         if ordered:
@@ -73,6 +73,17 @@ def reduction(ctx: Context, args: Arguments, value: Value) -> Value:
         return make_op(f"reduce.{args.name}", kind, args.span, [made], attrs)
 
     return Value(kind, args.span, build)
+
+
+def _countable(ctx: Context, args: Arguments, element: Type, count: int) -> bool:
+    """Whether an integer type holds the count that it is divided by; K0304 when not."""
+    if not isinstance(element, IntType) or count <= element.max:
+        return True
+    ctx.report(
+        "K0304", f"`{args.name}` divides by {count}, which {describe(element)} does not hold; convert to a "
+        "wider type first.", args.name_span,
+    )
+    return False
 
 
 # ---------------------------------------------------------------- products
@@ -207,17 +218,17 @@ def _pool(ctx: Context, args: Arguments) -> Value:
     if rows is None or columns is None:
         return broken(args.span)
     kind = TensorType(x.element, (x.shape[0], rows, columns), x.space)
-    allowed = "floating" if args.name == "avg_pool2d" else "integer fixed floating"
+    average = args.name == "avg_pool2d"
+    allowed = "integer floating" if average else "integer fixed floating"
     attrs = {"pad": pad, "size": size, "stride": stride}
 
     def build() -> hir.Expr:
         made = value.build()
-        prefix = family(ctx, x.element, f"`{args.name}`", args.name_span, allowed)
-        return (
-            poison(args.span)
-            if prefix is None
-            else make_op(f"reduce.{args.name}", kind, args.span, [made], attrs)
-        )
+        element = resolve(x.element)
+        prefix = family(ctx, element, f"`{args.name}`", args.name_span, allowed)
+        if prefix is None or (average and not _countable(ctx, args, element, size * size)):
+            return poison(args.span)
+        return make_op(f"reduce.{args.name}", kind, args.span, [made], attrs)
 
     return Value(kind, args.span, build)
 

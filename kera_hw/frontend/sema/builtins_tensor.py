@@ -91,9 +91,9 @@ def _iota(ctx: Context, args: Arguments) -> Value:
     if has_error(element) or sizes is None:
         ctx.shared.errors += 1
         return broken(args.span)
-    if not isinstance(element, IntType):
+    if not isinstance(element, (IntType, FixType, FloatType)):
         return ctx.fail(
-            "K0304", f"`iota` counts in an integer type, not {describe(element)}.", args.name_span, args.span
+            "K0304", f"`iota` counts in a numeric type, not {describe(element)}.", args.name_span, args.span
         )
     kind = TensorType(element, (sizes[0],))
     attrs = {"size": sizes[0], "type": element}

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from kera_hw.graph.node import Node, Ref
+from kera_hw.interp import run_region
 from kera_hw.ops.spec import Array
 from kera_hw.rtl.lower.builder import Builder, carrier
 from kera_hw.rtl.lower.values import Tensor, Value, elementwise
@@ -157,10 +158,11 @@ def gather(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
 
 
 def iota(builder: Builder, node: Node, _args: list[Value]) -> list[Value]:
-    shape = shape_of(node.types[0])
-    kind = element_type(node.types[0])
-    wrap: Any = getattr(kind, "wrap", int)
-    return [Tensor(shape, tuple(builder.const(kind, wrap(i)) for i in range(shape[0])))]
+    """What the reference says: integers and formats wrap, floats round."""
+    store = builder.store
+    (counts,) = run_region(store.region((), [node.out()]), [], 1)
+    constant = store.constant(node.types[0], np.asarray(counts)[0])
+    return [Tensor(shape_of(node.types[0]), tuple(builder.constants(constant)))]
 
 
 def stack(_b: Builder, node: Node, args: list[Value]) -> list[Value]:
