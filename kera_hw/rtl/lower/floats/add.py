@@ -51,6 +51,7 @@ def lower_sub(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
 
 
 def _sum(wires: Wires, form: Format, a: Ref, b: Ref, negate: bool | None) -> Ref:
+    assert form.fraction_bits <= 58, f"a sum of {form.kind} has no room for its guard bits in one word"
     x, y = Fields(wires, form, a), Fields(wires, form, b)
     y_sign = wires.invert(y.sign) if negate else y.sign
     ordered = _order(wires, form, x, y, y_sign)
@@ -92,7 +93,7 @@ def _order(wires: Wires, form: Format, x: Fields, y: Fields, y_sign: Ref) -> _Or
 
 def _distance(wires: Wires, form: Format, a: Ref, b: Ref, swap: Ref, out: Ref) -> Ref:
     """The difference of the exponents, larger less smaller; all ones where it is past the last bit."""
-    bits = (form.fraction_bits + _GUARDS).bit_length()
+    bits = (form.fraction_bits + _GUARDS + 1).bit_length()
     span = IntType(form.exponent_bits + 1, True)
     one_way = wires.resize(wires.subtract(wires.cast(a, span), wires.cast(b, span)), form.exponent_bits)
     other_way = wires.resize(wires.subtract(wires.cast(b, span), wires.cast(a, span)), form.exponent_bits)
@@ -104,7 +105,7 @@ def _distance(wires: Wires, form: Format, a: Ref, b: Ref, swap: Ref, out: Ref) -
             wires.bits(one_way, form.exponent_bits - 1, bits),
         )
         out = wires.either(out, wires.any(upper))
-    near = wires.low_bits(difference, min(bits, form.exponent_bits))
+    near = wires.low_bits(difference, bits) if bits < form.exponent_bits else wires.resize(difference, bits)
     return wires.either(near, wires.spread(out, wires.width(near)))
 
 
@@ -137,7 +138,7 @@ def _round(wires: Wires, form: Format, ordered: _Ordered, total: Ref, sticky: Re
     out = wires.either(ordered.top, overflows)
     staged = normalise(wires, total, ordered.scale, form.exponent_bits, out)
     # Only with the top exponent is there a NaN, and its fraction was shifted out: the quiet bit is free.
-    quiet = wires.cat(ordered.nan, wires.const(0, form.fraction_bits - 1))
+    quiet = wires.cat(ordered.nan, *wires.zeros(form.fraction_bits - 1))
     result = round_staged(wires, form, staged, sticky, quiet)
     cancelled = wires.both(ordered.differs, wires.none(total))
     return pack(wires, form, wires.unless(ordered.sign, wires.either(ordered.nan, cancelled)), result)

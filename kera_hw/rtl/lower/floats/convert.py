@@ -40,7 +40,9 @@ def from_integer(builder: Builder, source: Type, target: FloatType, raw: Ref) ->
     if missing > 0:
         size = wires.cat(size, wires.const(0, missing))
     scale = form.bias + kind.width_bits - 2 - fraction
-    assert scale >= 1, "a fixed-point value of at most 64 fraction bits is a normal number or zero"
+    if scale < 1:  # the value may be subnormal: zeros above it, up to where a hidden bit would stand
+        assert wires.width(size) + 1 - scale <= 64, f"no word holds {source} beside a hidden bit of {target}"
+        size, scale = wires.cat(wires.const(0, 1 - scale), size), 1
     return wires.cat(sign, _scaled(wires, form, size, scale))
 
 
@@ -219,12 +221,17 @@ def _rounded(x: Fields, kind: IntType, fraction: int) -> Ref:
     wires, form, builder = x.wires, x.form, x.wires.builder
     most = kind.width_bits - kind.signed
     negative = wires.unless(x.sign, x.is_nan)
-    over = wires.unless(_at_least(x, form.bias + most - fraction), x.is_nan)
+    least = form.bias + most - fraction  # the exponent field from which a number is too large
+    lift = max(0, 2 - least)  # places above the target's, where that may be a subnormal
+    over = wires.unless(_at_least(x, max(least, 1)), x.is_nan)
     width = max(most + 1, form.fraction_bits + 2)
-    missing = width - form.fraction_bits - 1
+    missing = width + lift - form.fraction_bits - 1
     value = words.scale(builder, words.of(builder, x.significand), missing)
-    amount = _amount(x, x.scale, most - 1 - fraction, width, x.is_nan)
+    amount = _amount(x, x.scale, most - 1 - fraction + lift, width + lift, x.is_nan)
     moved, sticky = shifts.shift_right_sticky(builder, value, amount)
+    if lift:
+        above = words.any_set(builder, words.extract(builder, moved, width + lift - 1, width))
+        over = wires.either(over, wires.unless(above, x.is_nan))
     extra = width - most
     kept = words.extract_word(builder, moved, width - 1, extra)
     if extra > 1:

@@ -30,15 +30,14 @@ def scaled(wires: Wires, form: Format, fields: Fields) -> Scaled:
     """A number's significand moved up, subnormal or not. (Zero gets the top bit too, and is no number.)"""
     significand = fields.significand
     zeros = wires.leading_zeros(significand)
-    span = IntType(form.exponent_bits + 2, True)
-    exponent = wires.subtract(wires.cast(fields.scale, span), wires.cast(zeros, span))
+    exponent = wires.subtract(wires.cast(fields.scale, form.span), wires.cast(zeros, form.span))
     moved = shift_left(wires, significand, zeros)
     return Scaled(wires.cat(wires.flag(True), wires.low_bits(moved, form.fraction_bits)), exponent)
 
 
 def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     """``a / b`` rounded once to nearest even."""
-    if builder.interval >= iterative.interval_of_div(kind):
+    if builder.interval >= iterative.interval_of_div(kind) and not Format(kind).is_deep:
         return iterative.lower_div(builder, kind, a, b)
     wires, form = Wires(builder), Format(kind)
     x, y = Fields(wires, form, a), Fields(wires, form, b)
@@ -52,7 +51,7 @@ def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     amount = place.amount(wires, above)
     window, sticky = funnel_right(wires, words.scale(builder, quotient, 1), amount, digits)
     up = decide(wires, window, 2, wires.either(sticky, remains))
-    upper = wires.cat(place.base(wires), place.nan(wires), wires.const(0, form.fraction_bits - 1))
+    upper = wires.cat(place.base(wires), place.nan(wires), *wires.zeros(form.fraction_bits - 1))
     significand = wires.bits(window, digits - 1, 2)
     sign = wires.unless(wires.differ(x.sign, y.sign), place.nan(wires))
     return pack(wires, form, sign, increment(wires, form, upper, significand, up))

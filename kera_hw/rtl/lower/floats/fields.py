@@ -24,6 +24,12 @@ class Format:
 
     kind: FloatType
 
+    def __post_init__(self) -> None:
+        assert self.kind.exponent_bits >= 2 and self.kind.fraction_bits >= 1 and self.width <= 64, (
+            f"float units are made for 2 exponent bits and more, a fraction, and words of at most 64 bits: "
+            f"{self.kind} has {self.kind.exponent_bits} + {self.kind.fraction_bits}"
+        )
+
     @property
     def exponent_bits(self) -> int:
         return self.kind.exponent_bits
@@ -59,6 +65,18 @@ class Format:
     def nan(self) -> int:
         """Bits of the canonical NaN."""
         return self.kind.canonical_nan
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether the least subnormals lie so low that a root of one is subnormal too."""
+        return self.bias <= self.fraction_bits
+
+    @property
+    def span(self) -> IntType:
+        """A signed type for exponents before they are cut to the field: any sum or difference of two
+        numbers' exponents and the bias, less the places that a significand or its quotient may move."""
+        most = 3 * (self.bias + 1) + self.fraction_bits + 4
+        return IntType(max(self.exponent_bits + 2, most.bit_length() + 1), True)
 
 
 class Wires:
@@ -117,6 +135,10 @@ class Wires:
         """Parts joined, the first the most significant; bools count one bit."""
         vectors = [self.cast(part, uint(1)) if part.type == BOOL else part for part in parts]
         return vectors[0] if len(vectors) == 1 else self.builder.op("bits.cat", *vectors)
+
+    def zeros(self, width: int) -> tuple[Ref, ...]:
+        """``width`` bits of 0 to join with others; none are no part at all."""
+        return (self.const(0, width),) if width else ()
 
     def spread(self, flag: Ref, width: int) -> Ref:
         """A bool repeated ``width`` times."""

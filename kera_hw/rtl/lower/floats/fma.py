@@ -58,7 +58,7 @@ def lower_fma(builder: Builder, kind: FloatType, a: Ref, b: Ref, c: Ref) -> Ref:
     sticky = wires.either(aligned.sticky, normal.sticky)
     up = wires.unless(decide(wires, normal.head, 1, sticky), out)
     base = wires.either(normal.base, wires.spread(out, form.exponent_bits))
-    upper = wires.cat(base, special.nan, wires.const(0, form.fraction_bits - 1))
+    upper = wires.cat(base, special.nan, *wires.zeros(form.fraction_bits - 1))
     kept = wires.both(
         wires.high_bits(normal.head, form.fraction_bits + 1),
         wires.spread(wires.invert(out), form.fraction_bits + 1),
@@ -102,7 +102,8 @@ def _align(wires: Wires, form: Format, x: Fields, y: Fields, z: Fields, vanishes
     lowered = words.resize(builder, words.extract(builder, product, window - 1, 1), window)
     addend = words.scale(builder, words.of(builder, z.significand), fraction + _GUARDS)
     addend = words.resize(builder, addend, window)
-    span = IntType(form.exponent_bits + 3, True)
+    least = window + 2 + form.bias  # what is taken from an exponent, leading zeros and all, is less
+    span = IntType(max(form.exponent_bits + 3, least.bit_length() + 1), True)
     # a - ~b is a + b + 1: sums with bias + 1 on top, of which the addend's is one bit.
     complement = wires.cast(wires.invert(y.scale), span)
     product_scale = wires.subtract(wires.cast(x.scale, span), complement)

@@ -35,9 +35,10 @@ def _lower(builder: Builder, kind: FloatType, word: Ref, mode: str) -> Ref:
     raised = _raised(x, mask, mode)
     rounded = wires.both(wires.add(magnitude, raised), wires.invert(mask))
     small = wires.less(x.exponent, wires.const(form.bias, form.exponent_bits))
-    whole = wires.invert(
-        wires.less(x.exponent, wires.const(form.bias + form.fraction_bits, form.exponent_bits))
-    )
+    least = form.bias + form.fraction_bits  # the least exponent field without fractional bits
+    whole = x.is_top
+    if least < form.top:
+        whole = wires.invert(wires.less(x.exponent, wires.const(least, form.exponent_bits)))
     one = wires.const(form.bias << form.fraction_bits, width)
     tiny = wires.select(_below_one_up(x, mode), one, wires.const(0, width))
     result = wires.select(small, tiny, wires.select(whole, magnitude, rounded))
@@ -67,7 +68,12 @@ def _below_one_up(x: Fields, mode: str) -> Ref:
         return wires.flag(False)
     if mode == "round":  # above one half; one half itself is a tie with 0, which is even
         half = wires.equals(x.exponent, form.bias - 1)
-        return wires.both(half, wires.any(x.fraction))
+        if form.bias > 1:
+            return wires.both(half, wires.any(x.fraction))
+        # One half is subnormal: its bit is the fraction's highest.
+        lower = wires.resize(x.fraction, form.fraction_bits - 1) if form.fraction_bits > 1 else None
+        more = wires.flag(False) if lower is None else wires.any(lower)
+        return wires.both(half, wires.bit(x.fraction, form.fraction_bits - 1), more)
     away = x.sign if mode == "floor" else wires.invert(x.sign)
     return wires.both(away, wires.invert(x.is_zero))
 

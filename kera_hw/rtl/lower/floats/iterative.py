@@ -35,6 +35,7 @@ def interval_of_sqrt(kind: FloatType) -> int:
 def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     """``a / b`` rounded once to nearest even."""
     wires, form = Wires(builder), Format(kind)
+    assert not form.is_deep, f"exponents of {kind} are too short for the folded division's count"
     x, y = Fields(wires, form, a), Fields(wires, form, b)
     precision = form.fraction_bits + 1
     span = IntType(form.exponent_bits + 3, True)
@@ -59,7 +60,7 @@ def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     significand = wires.both(wires.high_bits(quotient, precision), finite)
     out = wires.either(overflows, infinite)
     base = wires.either(wires.low_bits(place, form.exponent_bits), wires.spread(out, form.exponent_bits))
-    upper = wires.cat(base, nan, wires.const(0, form.fraction_bits - 1))
+    upper = wires.cat(base, nan, *wires.zeros(form.fraction_bits - 1))
     return pack(wires, form, sign, increment(wires, form, upper, significand, up))
 
 
@@ -118,6 +119,7 @@ def _divide_row(builder: Builder, state: list[Ref]) -> list[Ref]:
 def lower_sqrt(builder: Builder, kind: FloatType, a: Ref) -> Ref:
     """The square root rounded to nearest even; NaN below zero, and -0 for -0."""
     wires, form = Wires(builder), Format(kind)
+    assert not form.is_deep, f"a root in {kind} may be subnormal, which the folded one does not round"
     x = Fields(wires, form, a)
     precision, off = form.fraction_bits + 1, wires.flag(False)
     span = IntType(form.exponent_bits + 2, True)
@@ -139,7 +141,7 @@ def lower_sqrt(builder: Builder, kind: FloatType, a: Ref) -> Ref:
     digits = wires.both(root, keep)
     width = form.exponent_bits
     base = wires.either(wires.select(zero, wires.const(0, width), field), wires.spread(infinite, width))
-    upper = wires.cat(base, nan, wires.const(0, form.fraction_bits - 1))
+    upper = wires.cat(base, nan, *wires.zeros(form.fraction_bits - 1))
     fraction = wires.bits(digits, form.fraction_bits, 1)
     magnitude = increment(wires, form, upper, fraction, wires.bit(digits, 0))
     return pack(wires, form, wires.unless(sign, nan), magnitude)

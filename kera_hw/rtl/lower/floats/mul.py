@@ -74,9 +74,8 @@ def _place(wires: Wires, form: Format, x: Fields, y: Fields, highest: Ref) -> _P
     counted = wires.cat(wires.invert(some_small), wires.select(x.is_small, x.fraction, y.fraction))
     zeros, nothing = _count(wires, counted)
     exponent = _exponent(wires, form, x.scale, y.scale)
-    span = IntType(form.exponent_bits + 2, True)
-    remaining = wires.subtract(exponent, wires.cast(zeros, span))
-    below = wires.bit(remaining, form.exponent_bits + 1)
+    remaining = wires.subtract(exponent, wires.cast(zeros, form.span))
+    below = wires.bit(remaining, form.span.width_bits - 1)
     field = wires.resize(remaining, form.exponent_bits)
     beyond, odd = wires.bit(remaining, form.exponent_bits), wires.bit(field, 0)
     all_above = _most(wires, field)
@@ -133,7 +132,7 @@ def _exponent(wires: Wires, form: Format, a: Ref, b: Ref) -> Ref:
     upper = wires.bits(total, bits, bits - 1)
     lowered = wires.subtract(wires.cast(upper, IntType(3, True)), wires.builder.const(IntType(3, True), 1))
     joined = wires.cat(wires.resize(lowered, 3), wires.low_bits(total, bits - 1))
-    return wires.cast(joined, IntType(bits + 2, True))
+    return wires.cast(wires.cast(joined, IntType(bits + 2, True)), form.span)
 
 
 def _amount(
@@ -145,7 +144,7 @@ def _amount(
     """
     count = start.bit_length()
     negative = wires.bit(exponent, wires.width(exponent) - 1)
-    pattern = wires.resize(exponent, wires.width(exponent))
+    pattern = wires.resize(exponent, max(wires.width(exponent), bits))
     counted = min(count, wires.width(zeros))
     lowest = wires.select(below, wires.low_bits(pattern, counted), wires.low_bits(zeros, counted))
     parts = [wires.invert(lowest)]
@@ -175,5 +174,5 @@ def _round(wires: Wires, form: Format, nan: Ref, place: _Place, window: Ref, sti
     below = wires.either(sticky, wires.both(upper_place, wires.bit(window, 0)))
     lowest = wires.select(upper_place, wires.bit(window, 2), wires.bit(window, 1))
     up = wires.both(half, wires.either(lowest, below))
-    upper = wires.cat(place.base, nan, wires.const(0, form.fraction_bits - 1))
+    upper = wires.cat(place.base, nan, *wires.zeros(form.fraction_bits - 1))
     return increment(wires, form, upper, wires.cat(highest, fraction), up)

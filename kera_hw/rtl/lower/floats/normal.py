@@ -38,7 +38,9 @@ def normalise(
     one is its hidden bit. Where ``out`` is set the value becomes 0 and the base all ones: an infinity.
     """
     width, bits = wires.width(value), (wires.width(value) - 1).bit_length()
-    assert out is None or width < 1 << bits, "a shift of all ones must clear the value"
+    if out is not None and width > (1 << bits) - 2:  # a move by all ones, but for the last, clears the value
+        missing = (1 << bits) + 1 - width
+        return normalise(wires, wires.cat(value, wires.const(0, missing)), scale, exponent_bits, out)
     scale_bits = wires.width(scale)
     left = [wires.bit(scale, k) if k < scale_bits else wires.flag(False) for k in range(bits)]
     ample = wires.any(wires.bits(scale, scale_bits - 1, bits)) if scale_bits > bits else wires.flag(False)
