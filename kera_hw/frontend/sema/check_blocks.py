@@ -264,9 +264,10 @@ def _stream_state(ctx: Context, node: ast.StateStmt, name: str, span: Span) -> N
         sizes = [size_argument(ctx, arg) for arg in kind.args]
         expected = len(symbol.node.size_params)
         if len(sizes) != expected:
-            ctx.report(
-                "K0314", f"`{symbol.name}` takes {expected} sizes, and here are {len(sizes)}.", kind.span
-            )
+            takes = f"`{symbol.name}` takes {expected} compile-time size{'s' * (expected != 1)}"
+            example = f"{symbol.name}::<{', '.join(['8'] * expected)}>"
+            hint = f", as in `{example}`" if expected and not sizes else ""
+            ctx.report("K0314", f"{takes}, and here are {len(sizes)}{hint}.", kind.span)
         elif all(size is not None for size in sizes):
             held = ctx.checker.instance(ctx, symbol, tuple(size or 0 for size in sizes), kind.span)
     elif kind is not None:

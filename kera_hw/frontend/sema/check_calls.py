@@ -11,10 +11,11 @@ from kera_hw.frontend.sema.check_index import PlaceValue, check_mutable, is_plac
 from kera_hw.frontend.sema.context import Context, Value, broken, is_poison, poison, rule
 from kera_hw.frontend.sema.infer_sizes import infer_sizes
 from kera_hw.frontend.sema.paths import find
-from kera_hw.frontend.sema.scope import Broken, ItemSymbol
+from kera_hw.frontend.sema.scope import Broken, ItemSymbol, Local
 from kera_hw.frontend.sema.types import make_tensor, size_argument
 from kera_hw.frontend.sema.unify import ERROR, describe, has_error, resolve, shallow
 from kera_hw.frontend.syntax import ast
+from kera_hw.frontend.syntax.kinds import SyntaxKind
 from kera_hw.support import Fix, Span
 from kera_hw.types import BOOL, TensorType, Type
 
@@ -51,6 +52,9 @@ def _call(ctx: Context, call: ast.Call) -> Value:
     if isinstance(symbol, ItemSymbol) and isinstance(symbol.node, (ast.FnItem, ast.StreamItem)):
         return _call_item(ctx, call, symbol, token.span)
     walk_all(ctx, call.args)
+    if isinstance(symbol, Local) and has_error(symbol.var.type):
+        ctx.shared.errors += 1
+        return broken(call.span)
     what = symbol.kind_text if isinstance(symbol, ItemSymbol) else "not a function"
     return ctx.fail("K0205", f"`{token.text}` is {what}, so it cannot be called.", token.span, call.span)
 
@@ -150,6 +154,9 @@ def _sizes(
         return None
     known = infer_sizes(node, types, frozenset(declared))
     missing = [name for name in declared if name not in known]
+    if any(_is_type(node, name) for name in missing):  # reported where it is declared
+        ctx.shared.errors += 1
+        return None
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
         listed = ", ".join("8" for _ in declared)
@@ -157,6 +164,13 @@ def _sizes(
                    f"`{symbol.name}::<{listed}>(..)`.", name_span)
         return None
     return tuple(known[name] for name in declared)
+
+
+def _is_type(node: ast.FnItem | ast.StreamItem, name: str) -> bool:
+    """Whether a signature uses a compile-time size as if it were a type."""
+    written = (part for param in node.params if param.type is not None
+               for part in param.type.node.descendants() if part.kind is SyntaxKind.NAME_TYPE)
+    return any(ast.NameType(part).name == name for part in written)
 
 
 def _call_function(ctx: Context, call: ast.Call, instance: Instance, args: list[Argument]) -> Value:

@@ -208,13 +208,11 @@ class Checker:
     @staticmethod
     def constant_item(context: Context, node: ast.ConstItem) -> Constant | None:
         """Evaluate a const item where it stands."""
-        wanted = None
-        if node.type is not None:
-            wanted = resolve_type(context, node.type)
+        wanted = resolve_type(context, node.type) if node.type is not None else None
         if node.value is None:
             return None
         found = context.evaluate(node.value, wanted)
-        if found is None or (wanted is not None and has_error(wanted)):
+        if found is None or wanted is None or has_error(wanted):
             return None
         token = node.name_token
         return Constant(node.name or "", found.type, found.value, token.span if token else node.span)

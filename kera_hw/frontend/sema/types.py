@@ -5,7 +5,7 @@ import re
 
 from kera_hw.frontend.sema.context import Context
 from kera_hw.frontend.sema.paths import constant_of, find
-from kera_hw.frontend.sema.scope import ItemSymbol, Symbol, closest
+from kera_hw.frontend.sema.scope import Constant, ItemSymbol, Symbol, closest
 from kera_hw.frontend.sema.unify import ERROR, has_error, shallow
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import Fix, Span
@@ -147,6 +147,10 @@ def _unknown_type(ctx: Context, name: str, span: Span) -> Type:
         ctx.shared.errors += 1
         return ERROR
     ctx.module.lost_names.add(name)  # one missing declaration, one report
+    if isinstance(ctx.scopes.find(name), Constant):
+        ctx.report("K0205", f"`{name}` is a compile-time size, and a type is needed here; functions are "
+                   "generic in sizes alone.", span)
+        return ERROR
     match = _INTEGER.fullmatch(name)
     if match is not None:
         ctx.report("K0319", f"Integers have 1 to 64 bits, so there is no type `{name}`.", span)

@@ -51,7 +51,10 @@ class Types(ParserCore):
             return
         self.path()
         # `x as u32 < y` compares: under `as` only the fixed-point types take arguments.
-        if self.at(K.LT) and (not under_as or word in (b"fix", b"ufix")):
+        if self.at(K.COLON_COLON) and self.nth(1) is K.LT:
+            self.bump()
+            self.generic_args()
+        elif self.at(K.LT) and (not under_as or word in (b"fix", b"ufix")):
             self.generic_args()
         self.close(marker, K.NAME_TYPE)
 
@@ -114,7 +117,7 @@ class Types(ParserCore):
         ahead = 1
         while self.nth(ahead) is K.COLON_COLON and self.nth(ahead + 1) is K.IDENT:
             ahead += 2
-        return self.nth(ahead) in (K.COMMA, K.GT, K.LT, K.END)
+        return self.nth(ahead) in (K.COMMA, K.GT, K.LT, K.COLON_COLON, K.END)
 
     def _paren_holds_type(self) -> bool:
         """`(A, B)`, `()` and `([u8; 4])` are types, `(N + 1)` is a size."""
