@@ -210,13 +210,35 @@ def _extract(args: Sequence[Interval], shape: OpShape) -> MaybeInterval:
 
 
 def _iota(args: Sequence[Interval], shape: OpShape) -> Interval:
-    return Interval(0, max(0, shape.attrs["size"] - 1))
+    return Interval(0, max(0, shape.attrs["size"] - 1) << _fraction(element_type(shape.result)))
 
 
-def _count(args: Sequence[Interval], shape: OpShape) -> Interval:
+def _width(shape: OpShape) -> int:
     source = type_interval(shape.arg_types[0])
     assert source is not None
-    return Interval(0, (source.high - source.low).bit_length())
+    return (source.high - source.low).bit_length()
+
+
+def _popcount(args: Sequence[Interval], shape: OpShape) -> Interval:
+    (a,) = args
+    most = a.high.bit_length() if a.low >= 0 else _width(shape)
+    return Interval(int(not a.low <= 0 <= a.high), most)
+
+
+def _clz(args: Sequence[Interval], shape: OpShape) -> Interval:
+    (a,) = args
+    width = _width(shape)
+    if a.low >= 0:
+        return Interval(width - a.high.bit_length(), width - a.low.bit_length())
+    return Interval(0, 0 if a.high < 0 else width)
+
+
+def _ctz(args: Sequence[Interval], shape: OpShape) -> Interval:
+    """The lowest bit set stands no higher than the highest one of the magnitude."""
+    (a,) = args
+    if a.low <= 0 <= a.high:
+        return Interval(0, _width(shape))
+    return Interval(0, max(abs(a.low), abs(a.high)).bit_length() - 1)
 
 
 def _axis_extent(shape: OpShape) -> int:
@@ -278,9 +300,9 @@ RULES: dict[str, Rule] = {
     "bits.shl": _shl,
     "bits.shr": _shr,
     "bits.extract": _extract,
-    "bits.popcount": _count,
-    "bits.clz": _count,
-    "bits.ctz": _count,
+    "bits.popcount": _popcount,
+    "bits.clz": _clz,
+    "bits.ctz": _ctz,
     "convert.cast": _cast,
     "control.select": lambda args, _: args[1].hull(args[2]),
     "tensor.iota": _iota,

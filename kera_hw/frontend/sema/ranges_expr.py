@@ -11,6 +11,7 @@ from kera_hw.frontend.sema.lower_core import constant_leaves
 from kera_hw.frontend.sema.lower_scan import field_range, place_range, step_into
 from kera_hw.frontend.sema.ranges_check import check_entries, check_gather, evaluate_entries
 from kera_hw.frontend.sema.ranges_core import Prover, full_ranges
+from kera_hw.frontend.sema.ranges_float import converted
 from kera_hw.frontend.sema.ranges_linear import form_interval, linear
 from kera_hw.frontend.sema.ranges_refine import refine
 from kera_hw.frontend.sema.ranges_state import Ranges, State, hull_of
@@ -22,7 +23,7 @@ from kera_hw.ops.intervals import (
     apply_rule,
     type_interval,
 )
-from kera_hw.types import IntType, TensorType, TupleType, shape_of
+from kera_hw.types import FloatType, IntType, TensorType, TupleType, shape_of
 
 _LINEAR_OPS = frozenset(("integer.add", "integer.sub", "integer.mul", "integer.neg", "bits.shl"))
 
@@ -77,6 +78,8 @@ def op(prover: Prover, state: State, expr: hir.Op) -> Ranges:
         return full_ranges(expr.type)
     shape = OpShape(tuple(arg.type for arg in expr.args), expr.type, expr.attrs)
     interval = apply_rule(expr.name, args, shape)
+    if expr.name == "convert.cast" and isinstance(expr.args[0].type, FloatType):
+        interval = converted(expr.args[0], expr.type, prover.scope.definitions.lets) or interval
     if expr.name in _LINEAR_OPS and isinstance(expr.type, IntType):
         interval = _by_form(prover, state, expr, interval)
     return [known(prover, state, expr, interval)]
