@@ -1,8 +1,13 @@
-"""Hardware's comparisons, extremes, integral values and conversions: their Verilog, simulated by Verilator.
+"""Hardware's element-wise operations beside add, mul and their kin: lowered graphs and simulated Verilog.
 
-``python -m tests.conformance.rtl_elementwise`` runs 1,000,000 edge-heavy pairs a format through one design of
-all operations, and every input of a 16-bit format through one of all conversions (1,000,000 of f32 and f64),
-each once unhindered and once under random stalls. Oracles: SoftFloat, exact integers, MPFR.
+    python -m tests.conformance.rtl_elementwise compared f64     (relations, extremes, signs, integral values)
+    python -m tests.conformance.rtl_elementwise converted f64    (to integers and to the other formats)
+    python -m tests.conformance.rtl_elementwise integers         (integers to every format)
+    python -m tests.conformance.rtl_elementwise functions f16    (elementary functions)
+
+A design of several results takes 1,000,000 edge-heavy vectors, or every input of a 16-bit type where there is
+one operand. Each vector goes through the lowered graph, run by the interpreter, and through the Verilog, run
+by Verilator once unhindered and once under random stalls. A run writes ``results/rtl_<what>_<format>.json``.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,126 +25,200 @@ import numpy as np
 from kera_hw.driver.rtl_target import RtlExecutor
 from kera_hw.driver.session import load_program
 from kera_hw.driver.targets import TargetOptions
+from kera_hw.interp import run_region
+from kera_hw.numerics.elementary import FUNCTIONS
+from kera_hw.rtl.lower.floats.table import UNITS
 from kera_hw.types import BF16, FloatType, IntType, numpy_dtype
 from tests.conformance import arithmetic, oracle, report
 from tests.conformance.arithmetic import FORMATS, operands
 from tests.conformance.report import Row
 from tests.conformance.vectors import Bits, bits_dtype, draw, draw_integers, every, one_nan, values_of
+from tests.exhaustive.oracle import correct
 
-RELATIONS = {"eq": "a == b", "lt": "a < b", "le": "a <= b"}
+RELATIONS = {"eq": "a == b", "ne": "a != b", "lt": "a < b", "le": "a <= b", "gt": "a > b", "ge": "a >= b"}
 INTEGRAL = ("floor", "ceil", "round", "trunc")
-INTEGERS = tuple(IntType(width, signed) for width in (8, 13, 16, 32, 64) for signed in (True, False))
+BY_BITS = {
+    "min": "min(a, b)", "max": "max(a, b)", "copysign": "copysign(a, b)", "neg": "-a", "abs": "abs(a)",
+    "sign": "sign(a)", "relu": "relu(a)", "is_nan": "is_nan(a)", "is_finite": "is_finite(a)",
+}
+DEFINITION = "the definition on integers"
+WIDTHS = (1, 8, 13, 16, 31, 32, 33, 63, 64)
+INTEGERS = tuple(IntType(width, signed) for width in WIDTHS for signed in (True, False))
 _CHUNK = 200_000
 
 
-def executor_of(params: str, results: list[tuple[str, str]]) -> RtlExecutor:
-    """A design of several results, from its expressions and their types."""
-    kinds, values = ", ".join(kind for _, kind in results), ", ".join(text for text, _ in results)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "unit.kera"
-        path.write_text(f"pub fn unit({params}) -> ({kinds}) {{ ({values}) }}\n")
-        loaded = load_program(path)
-    assert loaded.graph is not None, loaded.diagnostics
-    return RtlExecutor(loaded.graph, loaded.graph.exports[0], TargetOptions())
+class Design:
+    """A design of several results, from its expressions and their types; it counts what differs."""
+
+    def __init__(self, params: str, results: Sequence[tuple[str, str]]) -> None:
+        kinds, values = ", ".join(kind for _, kind in results), ", ".join(text for text, _ in results)
+        body = f"({kinds}) {{ ({values}) }}" if len(results) > 1 else f"{kinds} {{ {values} }}"
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "unit.kera"
+            path.write_text(f"pub fn unit({params}) -> {body}\n")
+            loaded = load_program(path)
+        assert loaded.graph is not None, loaded.diagnostics
+        self.executor = RtlExecutor(loaded.graph, loaded.graph.exports[0], TargetOptions())
+        self.several = len(results) > 1
+
+    def results(self, columns: dict[str, Any]) -> dict[str, Sequence[Any]]:
+        """What the graph and the Verilog give, by executor."""
+        count = len(next(iter(columns.values())))
+        graph = run_region(self.executor.design.flat.region, list(columns.values()), batch=count)
+        verilog = self.executor.run(columns, count)
+        return {"model": graph, "rtl": verilog if self.several else [verilog]}
 
 
-def _wrong(found: Any, want: Bits) -> int:
+class Tally:
+    """How many results of each operation differed, by executor."""
+
+    def __init__(self, size: int) -> None:
+        self.wrong = {"model": [0] * size, "rtl": [0] * size}
+        self.total = 0
+
+    def add(self, results: dict[str, Sequence[Any]], wants: Sequence[Bits]) -> None:
+        self.total += len(wants[0])
+        for where, found in results.items():
+            assert len(found) == len(wants)
+            for k, (got, want) in enumerate(zip(found, wants)):
+                self.wrong[where][k] += _differing(got, want)
+
+    def rows(self, names: Sequence[str], dtypes: Sequence[str], by: Sequence[str], complete: bool
+             ) -> Iterator[Row]:
+        for k, (name, dtype, who) in enumerate(zip(names, dtypes, by)):
+            for where, wrong in self.wrong.items():
+                yield Row(name, dtype, who, self.total, wrong[k], complete, where)
+
+
+def _differing(found: Any, want: Bits) -> int:
     got = np.asarray(found)
     return int(np.count_nonzero((got.view(want.dtype) if got.dtype.kind in "fV" else got) != want))
 
 
 def compared(kind: FloatType, count: int) -> Iterator[Row]:
-    """Relations and integral values against SoftFloat, extremes by their definition on bits."""
-    by_bits = arithmetic.on_bits(kind)
+    """Relations and integral values against SoftFloat, extremes and signs by their definition on bits."""
+    by_bits, name = arithmetic.on_bits(kind), str(kind)
     results = [(text, "bool") for text in RELATIONS.values()]
-    results += [(f"{verb}(a, b)", str(kind)) for verb in ("min", "max")]
-    results += [(f"{verb}(a)", str(kind)) for verb in INTEGRAL]
-    executor = executor_of(f"a: {kind}, b: {kind}", results)
+    results += [(f"{verb}(a)", name) for verb in INTEGRAL]
+    results += [(text, "bool" if verb.startswith("is_") else name) for verb, text in BY_BITS.items()]
+    design = Design(f"a: {kind}, b: {kind}", results)
     names = [f"compare.{verb}" for verb in RELATIONS]
-    names += [f"floating.{verb}" for verb in ("min", "max", *INTEGRAL)]
-    wrong, by, total = [0] * len(names), [""] * len(names), 0
-    rng = np.random.default_rng(kind.width_bits * 100 + kind.exponent_bits)
-    while total < count:
-        a, b = operands(kind, 2, min(_CHUNK, count - total), rng)
-        found = executor.run({"a": values_of(a, kind), "b": values_of(b, kind)}, len(a))
-        (unit, x, who), (_, y, _) = arithmetic.wide(kind, a), arithmetic.wide(kind, b)
-        wants = [np.array(oracle.apply(unit, getattr(unit, verb), x, y), np.bool_) for verb in RELATIONS]
-        for verb in ("min", "max"):
-            choose = by_bits[verb][1]
-            wants.append(np.array(list(map(choose, a.tolist(), b.tolist())), bits_dtype(kind)))
-        for verb in INTEGRAL:
-            whole = unit.bits_out(oracle.apply(unit, unit.integral(verb), x))
-            wants.append(one_nan((whole >> np.uint32(16)).astype(np.uint16), BF16) if kind == BF16 else whole)
-        for k, want in enumerate(wants):
-            wrong[k] += _wrong(found[k], want)
-            by[k] = "the definition on integers" if names[k] in ("floating.min", "floating.max") else who
-        total += len(a)
-    for name, differences, who in zip(names, wrong, by):
-        yield Row(name, kind.name, who, total, differences, False, "rtl")
+    names += [f"floating.{verb}" for verb in (*INTEGRAL, *BY_BITS)]
+    tally, rng = Tally(len(names)), np.random.default_rng(kind.width_bits * 100 + kind.exponent_bits)
+    soft = ""
+    while tally.total < count:
+        a, b = operands(kind, 2, min(_CHUNK, count - tally.total), rng)
+        wants, soft = _by_softfloat(kind, a, b)
+        for verb in BY_BITS:
+            arity, function = by_bits[verb]
+            rows = map(function, *(column.tolist() for column in (a, b)[:arity]))
+            wants.append(np.array(list(rows), np.bool_ if verb.startswith("is_") else bits_dtype(kind)))
+        tally.add(design.results({"a": values_of(a, kind), "b": values_of(b, kind)}), wants)
+    by = [soft] * (len(RELATIONS) + len(INTEGRAL)) + [DEFINITION] * len(BY_BITS)
+    yield from tally.rows(names, [name] * len(names), by, False)
 
 
-def from_floats(kind: FloatType, count: int) -> Iterator[Row]:
+def _by_softfloat(kind: FloatType, a: Bits, b: Bits) -> tuple[list[Bits], str]:
+    """Relations and integral values, and whose they are."""
+    (unit, x, who), (_, y, _) = arithmetic.wide(kind, a), arithmetic.wide(kind, b)
+    eq, lt, le, gt, ge = (
+        np.array(oracle.apply(unit, function, *pair), np.bool_) for function, pair in (
+            (unit.eq, (x, y)), (unit.lt, (x, y)), (unit.le, (x, y)), (unit.lt, (y, x)), (unit.le, (y, x)),
+        )
+    )
+    wants: list[Bits] = [eq, ~eq, lt, le, gt, ge]
+    for verb in INTEGRAL:
+        whole = unit.bits_out(oracle.apply(unit, unit.integral(verb), x))
+        wants.append(one_nan((whole >> np.uint32(16)).astype(np.uint16), BF16) if kind == BF16 else whole)
+    return wants, who
+
+
+def converted(kind: FloatType, count: int) -> Iterator[Row]:
     """To integers against exact truncation, to other formats against MPFR."""
     others = [other for other in FORMATS if other != kind]
     targets = [*INTEGERS, *others]
-    executor = executor_of(f"a: {kind}", [(f"a as {target}", str(target)) for target in targets])
-    complete = kind.width_bits == 16
+    design = Design(f"a: {kind}", [(f"a as {target}", str(target)) for target in targets])
+    complete = kind.width_bits == 16 and count >= 1 << 16
     bits = every(kind) if complete else draw(kind, count, np.random.default_rng(kind.width_bits))
-    found = executor.run({"a": values_of(bits, kind)}, len(bits))
-    exact = oracle.as_doubles(bits, kind).tolist()
-    reader = oracle.mpfr(kind)
-    for target, got in zip(targets, found):
-        if isinstance(target, IntType):
-            low, high = target.min, target.max
-            want = np.array([_clamped(value, low, high) for value in exact], numpy_dtype(target))
-            who = "exact integers"
-        else:
-            rounder = oracle.mpfr(target)
-            want = rounder.bits_out([rounder.rounded(value) for value in reader.bits_in(bits)])
-            who = rounder.name
-        differences = _wrong(got, want)
-        yield Row("convert.cast", f"{kind} -> {target}", who, len(bits), differences, complete, "rtl")
+    wholes = [_whole(value) for value in oracle.as_doubles(bits, kind).tolist()]
+    exact, wants = oracle.mpfr(kind).bits_in(bits), list[Bits]()
+    for target in INTEGERS:
+        low, high = target.min, target.max
+        wants.append(np.array([min(max(whole, low), high) for whole in wholes], numpy_dtype(target)))
+    for target in others:
+        rounder = oracle.mpfr(target)
+        wants.append(rounder.bits_out([rounder.rounded(value) for value in exact]))
+    tally = Tally(len(targets))
+    tally.add(design.results({"a": values_of(bits, kind)}), wants)
+    by = ["exact integers"] * len(INTEGERS) + ["MPFR"] * len(others)
+    dtypes = [f"{kind} -> {target}" for target in targets]
+    yield from tally.rows(["convert.cast"] * len(targets), dtypes, by, complete)
 
 
-def _clamped(value: float, low: int, high: int) -> int:
+def _whole(value: float) -> int:
+    """Toward zero; infinities beyond every type, NaN 0."""
     if value != value:
         return 0
-    if abs(value) == float("inf"):
-        return high if value > 0 else low
-    return min(max(int(value), low), high)
+    return int(value) if abs(value) != float("inf") else (1 << 80 if value > 0 else -(1 << 80))
 
 
-def from_integers(source: IntType, count: int) -> Iterator[Row]:
+def integers(count: int) -> Iterator[Row]:
     """To all formats, MPFR rounding the exact integer; every value of 16 bits and less."""
-    executor = executor_of(f"a: {source}", [(f"a as {kind}", str(kind)) for kind in FORMATS])
-    numbers = draw_integers(source, max(count, 1 << 16), np.random.default_rng(source.width_bits))
-    found = executor.run({"a": numbers}, len(numbers))
-    for kind, got in zip(FORMATS, found):
-        rounder = oracle.mpfr(kind)
-        want = rounder.bits_out(rounder.integers(numbers.tolist()))
-        complete = len(numbers) == 1 << source.width_bits
-        dtype, differences = f"{source} -> {kind}", _wrong(got, want)
-        yield Row("convert.cast", dtype, rounder.name, len(numbers), differences, complete, "rtl")
+    narrow = [source for source in INTEGERS if source.width_bits <= 16]
+    yield from _from_integers(narrow, 1 << 16)
+    yield from _from_integers([source for source in INTEGERS if source not in narrow], count)
 
 
-def checks(count: int, kinds: Sequence[FloatType] = FORMATS) -> Iterator[Row]:
-    for kind in kinds:
-        yield from compared(kind, count)
-        yield from from_floats(kind, count)
-    if tuple(kinds) != FORMATS:
-        return
-    for source in INTEGERS:
-        yield from from_integers(source, count // 4)
+def _from_integers(sources: Sequence[IntType], count: int) -> Iterator[Row]:
+    """One design of all sources: those of fewer values than others go round again."""
+    params = [f"x{k}: {source}" for k, source in enumerate(sources)]
+    results = [(f"x{k} as {kind}", str(kind)) for k in range(len(sources)) for kind in FORMATS]
+    design, columns, wants = Design(", ".join(params), results), dict[str, Bits](), list[Bits]()
+    for k, source in enumerate(sources):
+        numbers = np.resize(draw_integers(source, count, np.random.default_rng(source.width_bits)), count)
+        columns[f"x{k}"] = numbers
+        for kind in FORMATS:
+            rounder = oracle.mpfr(kind)
+            wants.append(rounder.bits_out(rounder.integers(numbers.tolist())))
+    tally = Tally(len(results))
+    tally.add(design.results(columns), wants)
+    names = [f"{source} -> {kind}" for source in sources for kind in FORMATS]
+    sizes = [min(count, 1 << source.width_bits) for source in sources for _ in FORMATS]
+    for k, row in enumerate(tally.rows(["convert.cast"] * len(names), names, ["MPFR"] * len(names), False)):
+        size = sizes[k // len(tally.wrong)]
+        complete = size == 1 << sources[k // (len(tally.wrong) * len(FORMATS))].width_bits
+        yield replace(row, vectors=size, exhaustive=complete)
+
+
+def functions(kind: FloatType, count: int) -> Iterator[Row]:
+    """Elementary functions that have a unit on the format; every input of 16 bits."""
+    complete = kind.width_bits == 16 and count >= 1 << 16
+    bits = every(kind) if complete else draw(kind, count, np.random.default_rng(kind.width_bits))
+    values = values_of(bits, kind)
+    for name in FUNCTIONS:
+        if kind not in UNITS[f"floating.{name}"].formats:
+            continue
+        design, tally = Design(f"a: {kind}", [(f"{name}(a)", str(kind))]), Tally(1)
+        tally.add(design.results({"a": values}), [correct(name, values, kind).view(bits_dtype(kind))])
+        yield from tally.rows([f"floating.{name}"], [str(kind)], ["MPFR"], complete)
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
+    kinds = {"compared": compared, "converted": converted, "functions": functions}
+    parser.add_argument("what", choices=[*kinds, "integers"])
+    parser.add_argument("formats", nargs="*", choices=[[], *(kind.name for kind in FORMATS)])
     parser.add_argument("--count", type=int, default=arithmetic.LONG)
-    parser.add_argument("--formats", nargs="+", choices=[kind.name for kind in FORMATS], default=[])
     asked = parser.parse_args(arguments)
-    kinds = tuple(kind for kind in FORMATS if kind.name in asked.formats) or FORMATS
-    command = " ".join(["python -m tests.conformance.rtl_elementwise", *arguments])
-    return int(report.write("rtl_elementwise", checks(asked.count, kinds), command) != 0)
+    command = f"python -m tests.conformance.rtl_elementwise {asked.what}"
+    if asked.what == "integers":
+        return int(report.write("rtl_integers", integers(asked.count), command) != 0)
+    differences = 0
+    for kind in FORMATS:
+        if kind.name in asked.formats or not asked.formats:
+            rows = kinds[asked.what](kind, asked.count)
+            differences += report.write(f"rtl_{asked.what}_{kind}", rows, f"{command} {kind}")
+    return int(differences != 0)
 
 
 if __name__ == "__main__":
