@@ -9,6 +9,7 @@ from kera_hw.schedule.netlist import (
     BitExpr,
     Bits,
     Cell,
+    Chain,
     Fold,
     Input,
     Lut,
@@ -59,6 +60,19 @@ def _signed(bits: Bits, signed: bool, values: Sequence[int]) -> int:
     return value - (1 << width) if signed and value >> (width - 1) else value
 
 
+def _chain(cell: Chain, values: Sequence[int]) -> int:
+    pins = [_read(bits, values) for bits in (cell.a, *cell.inputs)]
+    carry, total, position = _read(cell.carry_in, values), 0, 0
+    for count, table in cell.tables:
+        for _ in range(count):
+            a, b, c, d = (pin >> position & 1 for pin in pins)
+            passes = table >> (8 * d + 4 * c + 2 * b + a) & 1
+            total |= (passes ^ carry) << position
+            carry = carry if passes else table >> (2 * b + a) & 1
+            position += 1
+    return total | carry << position if cell.carry_out else total
+
+
 def _cell(cell: Cell, values: Sequence[int], item: Mapping[str, int], state: Sequence[int]) -> int:
     mask = (1 << cell.width) - 1
     if isinstance(cell, Input):
@@ -67,6 +81,8 @@ def _cell(cell: Cell, values: Sequence[int], item: Mapping[str, int], state: Seq
         return state[cell.state]
     if isinstance(cell, Lut):
         return _bitwise(cell.expr, cell.inputs, cell.width, values)
+    if isinstance(cell, Chain):
+        return _chain(cell, values)
     if isinstance(cell, Add):
         term = _bitwise(cell.expr, cell.inputs, cell.width - cell.carry_out, values)
         return _read(cell.a, values) + term + _read(cell.carry_in, values) & mask

@@ -149,7 +149,7 @@ def plan_hardware(
     def planned(flat: FlatDesign, wanted: TargetOptions) -> _Planned:
         return _Planned(flat, *_plan(flat, device, wanted, progress, files or {}, scale))
 
-    found = _choose(lambda interval: _flat(optimised.exports[0], store, interval), planned, options)
+    found = _choose(lambda interval: _flat(optimised.exports[0], store, interval, device), planned, options)
     flat, netlist, plan, notes = found.flat, found.netlist, found.plan, found.notes
     faults = verify_plan(netlist, plan, DelayModel(device, scale))
     if faults:
@@ -206,8 +206,8 @@ def _folds(flat: FlatDesign) -> bool:
     return any(node.opcode == "control.loop" for node in flat.region.nodes())
 
 
-def _flat(export: Export, store: Store, interval: int) -> FlatDesign:
-    flat = flatten_export(export, store, interval)
+def _flat(export: Export, store: Store, interval: int, device: Device) -> FlatDesign:
+    flat = flatten_export(export, store, interval, device.carry_logic)
     if isinstance(flat, Diagnostic):
         raise KeraError([flat])
     return flat

@@ -135,7 +135,7 @@ def loads(cell: Cell) -> list[tuple[Bits, int]]:
         return [(bits, cell.width if _is_single(bits) else 1) for bits in cell.inputs]
     if isinstance(cell, Add):
         spread = [(bits, cell.width if _is_single(bits) else 1) for bits in cell.inputs]
-        return [(cell.a, 1), *spread, (cell.carry_in, 1)]
+        return [(cell.a, cell.width if _is_single(cell.a) else 1), *spread, (cell.carry_in, 1)]
     if isinstance(cell, Mux):
         per_bit = max(1, len(cell.choices) // 4)
         return [(cell.select, cell.width * per_bit), *((bits, 1) for bits in cell.choices)]

@@ -69,6 +69,11 @@ class Device:
     timing: Timing
     area: Area
 
+    @property
+    def carry_logic(self) -> bool:
+        """Whether a carry cell holds a function of four signals."""
+        return self.carry_operands >= 4
+
 
 @cache
 def _parts() -> dict[str, Device]:

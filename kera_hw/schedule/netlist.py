@@ -9,6 +9,7 @@ Everything here is immutable and target-independent data; their meanings are:
   4-input devices: one LUT level, ``width`` LUTs.
 * ``Add``  out = a + f(b, c, d) + carry_in (mod 2^width), with carry-out as bit ``width`` when asked. f is a
   bitwise expression over operands b, c, d (width-1 operands broadcast) absorbed in the carry cell.
+* ``Chain``  an adder whose operands' logic lies wholly in its carry cells: see the class.
 * ``Mul``  out = a * b modulo 2^width (operands sign- or zero-extended as said), on DSP tiles with
   ``latency_cycles`` internal register ranks (0: combinational).
 * ``Mux``  out = choices[select] (a select past the end takes the last choice): 2^k:1 multiplexer trees.
@@ -136,6 +137,18 @@ class Add(Cell):
 
     def operands(self) -> tuple[Bits, ...]:
         return (self.a, *self.inputs, self.carry_in)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain(Add):
+    """A carry chain of table cells, for devices that have such (``Device.carry_operands`` of 4).
+
+    Bit i sees p = table[d c b a] and g = table[0 0 b a] of its own table, with (a, b, c, d) = ``a`` and three
+    ``inputs``, all as wide as the sum. It gives p ^ carry and passes on carry where p is set, else g.
+    ``tables``: runs of (bits, 16-bit table). ``expr`` has no meaning here.
+    """
+
+    tables: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

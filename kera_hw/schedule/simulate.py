@@ -15,6 +15,7 @@ from kera_hw.schedule.netlist import (
     BitExpr,
     Bits,
     Cell,
+    Chain,
     Fold,
     Input,
     Lut,
@@ -138,6 +139,8 @@ def evaluate_cell(cell: Cell, operands: Sequence[Value]) -> Value:
     if isinstance(cell, Lut):
         wide = [_spread(v, bits, cell.width) for v, bits in zip(operands, cell.inputs)]
         return _like(_bitwise(cell.expr, wide, mask), operands, cell.width)
+    if isinstance(cell, Chain):
+        return _chain(cell, operands)
     if isinstance(cell, Add):
         return _add(cell, operands)
     if isinstance(cell, Mul):
@@ -232,6 +235,27 @@ def _add(cell: Add, operands: Sequence[Value]) -> Value:
         return (operands[0] + second + operands[-1]) & (1 << cell.width) - 1
     total = _widen(operands[0]) + _widen(second) + _widen(operands[-1])
     return _narrow(total & (1 << cell.width) - 1, cell.width)
+
+
+def _chain(cell: Chain, operands: Sequence[Value]) -> Value:
+    """All bits at once: with x = p | g and y = ~p & g, x + y has the chain's carries and sums."""
+    summed = cell.width - 1 if cell.carry_out else cell.width
+    *pins, carry = (_widen(value) for value in operands)
+    wide = [_spread(value, bits, summed) for value, bits in zip(pins, (cell.a, *cell.inputs))]
+    propagate: Value = 0
+    generate: Value = 0
+    position = 0
+    for count, table in cell.tables:
+        run = (1 << count) - 1 << position
+        position += count
+        for row in range(16):
+            term: Value = run
+            for k, value in enumerate(wide):
+                term = term & (value if row >> k & 1 else value ^ run)
+            propagate = propagate | (term if table >> row & 1 else 0)
+            generate = generate | (term if table >> (row & 3) & 1 else 0)
+    total = (propagate | generate) + (generate & ~propagate) + carry
+    return _narrow(_like(total & (1 << cell.width) - 1, operands, cell.width), cell.width)
 
 
 def _signed(value: Value, bits: Bits) -> Value:

@@ -9,6 +9,7 @@ from kera_hw.schedule.netlist import (
     BitExpr,
     Bits,
     Cell,
+    Chain,
     Input,
     Lut,
     Mul,
@@ -26,15 +27,20 @@ from kera_hw.schedule.netlist import (
 from kera_hw.schedule.plan import Lifetime, Plan, Resources
 
 
-def random_netlist(rng: random.Random, cells: int = 24, states: int = 0, name: str = "dut") -> Netlist:
-    """A netlist of all kinds of cells over two input buses, with ``states`` feedback registers."""
+def random_netlist(
+    rng: random.Random, cells: int = 24, states: int = 0, name: str = "dut", chains: int = 0
+) -> Netlist:
+    """A netlist of all kinds of cells over two input buses, with ``states`` feedback registers.
+
+    ``chains`` is how often carry chains of own tables are among them, in tickets beside nine others.
+    """
     inputs = (("in_a", rng.randint(1, 40)), ("in_b", rng.randint(1, 70)))
     made: list[Cell] = [Input(width=width, bus=bus, low=0) for bus, width in inputs]
     widths = [rng.randint(1, 12) for _ in range(states)]
     made += [StateOut(width=width, state=index) for index, width in enumerate(widths)]
     first_state = len(inputs)
     while len(made) < cells:
-        made.append(_cell(rng, made))
+        made.append(_cell(rng, made, chains))
     regs = tuple(
         StateReg(f"r{index}", width, rng.getrandbits(width), first_state + index, _operand(rng, made, width))
         for index, width in enumerate(widths)
@@ -69,8 +75,8 @@ def _expr(rng: random.Random, operands: int, depth: int = 2) -> BitExpr:
     return (kind, *(_expr(rng, operands, depth - 1) for _ in range(count)))
 
 
-def _cell(rng: random.Random, cells: list[Cell]) -> Cell:
-    kind = rng.choice(["lut", "lut", "add", "add", "add", "mul", "mux", "rom"])
+def _cell(rng: random.Random, cells: list[Cell], chains: int = 0) -> Cell:
+    kind = rng.choice(["lut", "lut", "add", "add", "add", *["chain"] * chains, "mul", "mux", "rom"])
     width = rng.randint(1, 24)
 
     def vectors(count: int) -> tuple[Bits, ...]:
@@ -86,6 +92,15 @@ def _cell(rng: random.Random, cells: list[Cell]) -> Cell:
         expr = ("in", 0) if count == 1 else _expr(rng, count)
         a = const_bits(0, width) if rng.random() < 0.2 else _operand(rng, cells, width)
         return Add(width=width + out, a=a, inputs=vectors(count), expr=expr, carry_in=carry, carry_out=out)
+    if kind == "chain":
+        carry, out = rng.choice([(), const_bits(1, 1), _operand(rng, cells, 1)]), rng.random() < 0.3
+        pins = tuple(_operand(rng, cells, width) for _ in range(4))
+        first = rng.randint(1, width)
+        runs = [count for count in (first, width - first) if count]
+        return Chain(
+            width=width + out, a=pins[0], inputs=pins[1:], carry_in=carry, carry_out=out,
+            tables=tuple((count, rng.getrandbits(16)) for count in runs),
+        )
     if kind == "mul":
         a, b = (_operand(rng, cells, rng.randint(1, 18)) for _ in range(2))
         signs = (rng.random() < 0.5, rng.random() < 0.5)

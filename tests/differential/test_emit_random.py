@@ -14,6 +14,7 @@ from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
 from kera_hw.rtl.sim.words import from_words, to_words
 from kera_hw.rtl.toolchain.tools import require
 from kera_hw.rtl.toolchain.verilator import lint
+from kera_hw.schedule.simulate import simulate_netlist
 from tests.differential.emit_netlists import random_items, random_netlist, random_plan
 from tests.netlist_reference import evaluate
 
@@ -47,6 +48,22 @@ def test_simulation_equals_reference(seed: int, interface: Interface, style: Sty
         if traffic.unhindered:
             assert set(run.emit_cycles - run.accept_cycles) == {plan.latency_cycles}
             assert set(run.accept_cycles[1:] - run.accept_cycles[:-1]) == {plan.initiation_interval}
+
+
+@pytest.mark.parametrize("emitter", ["text", "amaranth"])
+@pytest.mark.parametrize("style", ["generic", "ecp5"])
+def test_chains_of_own_tables_equal_reference(style: Style, emitter: Emitter) -> None:
+    rng = random.Random(f"chains/{style}")
+    netlist = random_netlist(rng, cells=30, chains=20)
+    plan = random_plan(rng, netlist, "none")
+    emitted = emit_verilog(netlist, plan, "none", style, emitter)
+    assert ("kera_ecp5_chain" in emitted.verilog) == (style == "ecp5")
+    items = random_items(rng, netlist, 300)
+    rows = [to_words((item[bus] for item in items), width) for bus, width in netlist.inputs]
+    assert simulate_netlist(netlist, {bus: [item[bus] for item in items] for bus, _ in netlist.inputs}) == {
+        bus: [row[bus] for row in evaluate(netlist, items)] for bus in ("out_0", "out_1")
+    }
+    assert _results(simulate(emitted, rows, Traffic()), emitted) == evaluate(netlist, items)
 
 
 @pytest.mark.parametrize("emitter", ["text", "amaranth"])

@@ -121,9 +121,9 @@ def _by_mpfr(op: str, kind: FloatType, row: Sequence[int]) -> int:
     return encode(kind, getattr(mpfr(kind), op)(*(decode(kind, word) for word in row)))
 
 
-def unit(lowering: Lowering, kind: FloatType, arity: int) -> Region:
+def unit(lowering: Lowering, kind: FloatType, arity: int, carry_logic: bool = False) -> Region:
     """A unit alone, as a region over words."""
-    builder = Builder(Store())
+    builder = Builder(Store(), carry_logic=carry_logic)
     word = IntType(kind.width_bits, False)
     params = [builder.store.param(i, word) for i in range(arity)]
     return builder.store.region([word] * arity, [lowering(builder, kind, *params)])

@@ -64,3 +64,22 @@ def test_simulated_chain_equals_carry_cells(init: int, tmp_path: Path) -> None:
         ],
         tmp_path,
     )
+
+
+def test_simulated_chain_of_own_tables_equals_carry_cells(tmp_path: Path) -> None:
+    text = model_text("kera_ecp5_chain")
+    (tmp_path / "cells.v").write_text(text)
+    (tmp_path / "vectors.v").write_text(text.replace("`ifdef SYNTHESIS", "`ifdef NEVER"))
+    tables = "96aa_66aa_ca00_9ca2_fe13_0001".replace("_", "")
+    setting = f"chparam -set SLICES 3 -set TABLES 96'h{tables} kera_ecp5_chain"
+    flatten = ["hierarchy -top kera_ecp5_chain", "proc", "flatten"]
+    run_script(
+        [
+            "read_verilog +/ecp5/common_sim.vh +/ecp5/ccu2c_sim.vh", "read_verilog cells.v",
+            setting, *flatten, "rename -top gate", "design -stash gate",
+            "read_verilog vectors.v", setting, *flatten, "rename -top gold",
+            "design -copy-from gate -as gate gate", "miter -equiv -make_assert -flatten gold gate miter",
+            "sat -verify -prove-asserts miter",
+        ],
+        tmp_path,
+    )

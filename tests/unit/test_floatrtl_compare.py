@@ -4,15 +4,20 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import product
 from math import ceil, floor, inf, trunc
 
 import pytest
 
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
+from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf
 from kera_hw.rtl.lower.floats.canonical import canonical
 from kera_hw.rtl.lower.floats.table import UNITS
-from kera_hw.types import FloatType
+from kera_hw.rtl.techmap import map_design
+from kera_hw.schedule.netlist import Chain, Lut
+from kera_hw.schedule.simulate import simulate_netlist
+from kera_hw.types import BOOL, F32, FloatType, IntType
 
 from .floatrtl_exact import Number, is_negative, nearest, value_of, word_of
 from .floatrtl_support import FORMATS, is_nan, operands, run, unit
@@ -30,6 +35,40 @@ def test_relation(name: str, kind: FloatType) -> None:
     got = run(unit(UNITS[f"compare.{name}"].lower, kind, 2), kind, columns)
     for row, found in zip(zip(*columns), got):
         assert found == RELATIONS[name](*(value_of(kind, word) for word in row)), row
+
+
+@pytest.mark.parametrize("kind", FORMATS, ids=str)
+@pytest.mark.parametrize("name", ["lt", "le", "gt", "ge"])
+def test_relation_in_one_chain(name: str, kind: FloatType) -> None:
+    columns = operands(kind, 2, COUNT, 4)
+    special = [word for sign in (0, 1) for word in _near_corners(kind, sign)]
+    columns = [column + list(more) for column, more in zip(columns, zip(*product(special, repeat=2)))]
+    region = unit(UNITS[f"compare.{name}"].lower, kind, 2, carry_logic=True)
+    for row, found in zip(zip(*columns), run(region, kind, columns)):
+        assert found == RELATIONS[name](*(value_of(kind, word) for word in row)), row
+
+
+def _near_corners(kind: FloatType, sign: int) -> list[int]:
+    """Zero, infinity and their neighbours: subnormals, the greatest numbers, NaN of few and of many bits."""
+    top = ((1 << kind.exponent_bits) - 1) << kind.fraction_bits
+    least = 1 << kind.fraction_bits
+    magnitudes = [0, 1, least - 1, least, top - 1, top, top + 1, top + least - 1]
+    return [sign << (kind.width_bits - 1) | magnitude for magnitude in magnitudes]
+
+
+def test_relation_takes_a_chain_and_nine_luts() -> None:
+    region, word = unit(UNITS["compare.lt"].lower, F32, 2, carry_logic=True), IntType(32, False)
+    design = FlatDesign(
+        "less", region, (FlatLeaf("in_a", 0, 32, word), FlatLeaf("in_b", 0, 32, word)),
+        (FlatLeaf("out_data", 0, 1, BOOL),), (), (("in_a", 32), ("in_b", 32)), (("out_data", 1),),
+    )
+    netlist, _ = map_design(design, "ecp5-25k", 8000)
+    columns = operands(F32, 2, COUNT, 5)
+    got = simulate_netlist(netlist, dict(zip(("in_a", "in_b"), columns)))["out_data"]
+    assert got == run(region, F32, columns)
+    chains = [cell for cell in netlist.cells if isinstance(cell, Chain)]
+    assert [cell.width for cell in chains] == [34]
+    assert sum(cell.width for cell in netlist.cells if isinstance(cell, Lut)) == 9
 
 
 @pytest.mark.parametrize("kind", FORMATS, ids=str)

@@ -9,11 +9,13 @@ from typing import cast
 
 from amaranth.hdl import Cat, Const, MemoryData, MemoryInstance, Module, Mux, Signal, Value
 
+from kera_hw.rtl.emit.cells import chain_runs
 from kera_hw.schedule.netlist import (
     Add,
     BitExpr,
     Bits,
     Cell,
+    Chain,
     Lut,
     Mul,
     Rom,
@@ -84,6 +86,8 @@ def build_cell(cell: Cell, place: Place) -> None:
     """Drives ``place.target``; inputs and state reads are the pipeline's own business."""
     if isinstance(cell, Lut):
         place.drive(expression(cell.expr, cell.inputs, cell.width, place))
+    elif isinstance(cell, Chain):
+        _build_chain(cell, place)
     elif isinstance(cell, Add):
         build_add(cell, place)
     elif isinstance(cell, Mul):
@@ -106,6 +110,19 @@ def build_add(cell: Add, place: Place) -> None:
         place.module.d.comb += named.eq(term)
         term = named
     total = place.vector(cell.a) + term
+    if cell.carry_in and cell.carry_in != const_bits(0, 1):
+        total = total + place.vector(cell.carry_in)
+    place.drive(total)
+
+
+def _build_chain(cell: Chain, place: Place) -> None:
+    runs = chain_runs(cell)
+    width = sum(run.width for run in runs)
+    propagates, generates = place.signal("_p", width), place.signal("_g", width)
+    passed = [expression(run.propagates, run.operands, run.width, place) for run in runs]
+    made = [expression(run.generates, run.operands, run.width, place) for run in runs]
+    place.module.d.comb += [propagates.eq(Cat(*passed)), generates.eq(Cat(*made))]
+    total = (propagates | generates) + (~propagates & generates)
     if cell.carry_in and cell.carry_in != const_bits(0, 1):
         total = total + place.vector(cell.carry_in)
     place.drive(total)

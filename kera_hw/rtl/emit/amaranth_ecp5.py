@@ -47,8 +47,8 @@ def _build_add(cell: Add, place: Place) -> None:
         return
     total = place.signal("_chain", 2 * chain.slices)
     _instance(
-        place, "_add", "kera_ecp5_add",
-        p_SLICES=chain.slices, p_INIT=Const(chain.init, 16), p_FIRST=Const(chain.first, 16),
+        place, "_add", chain.module, p_SLICES=chain.slices,
+        **{f"p_{name}": Const(value, bits) for name, (bits, value) in chain.tables.items()},
         **{f"i_{pin}": place.vector(bits) for pin, bits in chain.pins.items()}, o_s=total,
     )
     place.drive(total[chain.low : chain.low + cell.width])

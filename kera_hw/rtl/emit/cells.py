@@ -3,9 +3,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from kera_hw.rtl.emit.text import Reader, constant, declared_range, expression, vector
-from kera_hw.schedule.netlist import Add, Bits, Cell, Lut, Mul, Mux, Rom, bits_width, const_bits
+from kera_hw.schedule.netlist import (
+    Add,
+    BitExpr,
+    Bits,
+    Cell,
+    Chain,
+    Lut,
+    Mul,
+    Mux,
+    Rom,
+    bits_width,
+    const_bits,
+    slice_bits,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +39,8 @@ def write_cell(cell: Cell, site: Site) -> list[str]:
     """Lines that drive ``site.wire``; inputs and state reads are the pipeline's own business."""
     if isinstance(cell, Lut):
         return [f"assign {site.wire} = {expression(cell.expr, cell.inputs, cell.width, site.read)};"]
+    if isinstance(cell, Chain):
+        return _write_chain(cell, site)
     if isinstance(cell, Add):
         return write_add(cell, site)
     if isinstance(cell, Mul):
@@ -55,6 +71,56 @@ def write_add(cell: Add, site: Site) -> list[str]:
         terms.append(_extended(vector(cell.carry_in, site.read), 1, total))
     lines.append(f"assign {site.wire} = {' + '.join(terms)};")
     return lines
+
+
+@dataclass(frozen=True, slots=True)
+class ChainRun:
+    """Bits of a chain with one table: operands, when a bit passes the carry on, and what it gives else."""
+
+    width: int
+    operands: tuple[Bits, ...]
+    propagates: BitExpr
+    generates: BitExpr
+
+    def text(self, which: Literal["propagates", "generates"], read: Reader) -> str:
+        """One of the two as Verilog."""
+        chosen = self.propagates if which == "propagates" else self.generates
+        return expression(chosen, self.operands, self.width, read)
+
+
+def chain_runs(cell: Chain) -> list[ChainRun]:
+    """The runs of a chain, the lowest first. With x = p | g and y = ~p & g, x + y + carry is its sum."""
+    runs: list[ChainRun] = []
+    low = 0
+    for count, table in cell.tables:
+        operands = tuple(slice_bits(bits, low, count) for bits in (cell.a, *cell.inputs))
+        runs.append(ChainRun(count, operands, _of_table(table, 4), _of_table(table & 15, 2)))
+        low += count
+    return runs
+
+
+def _of_table(table: int, count: int) -> BitExpr:
+    """A truth table over ``count`` operands as an expression."""
+    size = 1 << count
+    if table in (0, (1 << size) - 1):
+        return ("const", table & 1)
+    low, high = (_of_table(table >> shift & (1 << size // 2) - 1, count - 1) for shift in (0, size // 2))
+    return low if low == high else ("mux", ("in", count - 1), high, low)
+
+
+def _write_chain(cell: Chain, site: Site) -> list[str]:
+    width, runs = sum_width(cell), chain_runs(cell)
+    names = [site.fresh(site.wire + "_p"), site.fresh(site.wire + "_g")]
+    lines: list[str] = []
+    texts = [[run.text("propagates", site.read) for run in reversed(runs)]]
+    texts.append([run.text("generates", site.read) for run in reversed(runs)])
+    for name, parts in zip(names, texts):
+        lines.append(f"wire {declared_range(width)}{name} = {{{', '.join(parts)}}};")
+    terms = [f"{names[0]} | {names[1]}", f"~{names[0]} & {names[1]}"]
+    sums = [_extended(f"({term})" if width == cell.width else term, width, cell.width) for term in terms]
+    if cell.carry_in and cell.carry_in != const_bits(0, 1):
+        sums.append(_extended(vector(cell.carry_in, site.read), 1, cell.width))
+    return [*lines, f"assign {site.wire} = {' + '.join(sums)};"]
 
 
 def _extended(text: str, width: int, total: int) -> str:

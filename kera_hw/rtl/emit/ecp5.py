@@ -7,7 +7,7 @@ A's pin carries one of them and the cell only propagates (lowest byte 0, D = 1).
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -21,6 +21,7 @@ from kera_hw.schedule.netlist import (
     BitExpr,
     Bits,
     Cell,
+    Chain,
     Lut,
     Mul,
     Mux,
@@ -98,31 +99,48 @@ def is_zero(bits: Bits) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CarryChain:
-    """A ``kera_ecp5_add``: parameters, vectors on its pins, the bit of its sum where the result begins."""
+    """A chain of ``slices`` carry cells: the helper ``module``, its tables by parameter as (bits, value), the
+    vectors on its pins, and the bit of its sum where the result begins."""
 
+    module: str
     slices: int
-    init: int
-    first: int
+    tables: dict[str, tuple[int, int]]
     pins: dict[str, Bits]
     low: int
 
 
 def carry_chain(cell: Add) -> CarryChain | None:
     """The chain for an adder, or None where plain operators are as good or the cell cannot hold it."""
+    if isinstance(cell, Chain):
+        return _with_own_tables(cell)
     width = sum_width(cell)
     fit = fit_carry_cell(cell.expr, len(cell.inputs), is_zero(cell.a))
     plain = cell.expr == ("in", 0) and is_zero(cell.carry_in)
     if fit is None or (plain and cell.width <= 2):  # two LUT4 are smaller and faster than a carry cell
         return None
+    columns = [_column(cell, pin, operand, fit, width) for pin, operand in zip(_PINS, fit.pins)]
+    slices, pins, low = _laid(cell, columns)
+    tables = {"INIT": (16, fit.init), "FIRST": (16, _GENERATE_ONLY if low else fit.init)}
+    return CarryChain("kera_ecp5_add", slices, tables, pins, low)
+
+
+def _with_own_tables(cell: Chain) -> CarryChain:
+    slices, pins, low = _laid(cell, (cell.a, *cell.inputs))
+    tables = [_GENERATE_ONLY] * low + [table for count, table in cell.tables for _ in range(count)]
+    packed = sum(table << 16 * k for k, table in enumerate(tables))  # 0 beyond: such a bit shows the carry
+    return CarryChain("kera_ecp5_chain", slices, {"TABLES": (32 * slices, packed)}, pins, low)
+
+
+def _laid(cell: Add, columns: Sequence[Bits]) -> tuple[int, dict[str, Bits], int]:
+    """Slices, pins and the result's lowest bit for an adder with these vectors on pins a to d."""
     carry_bit = const_bits(0, 1) if is_zero(cell.carry_in) else cell.carry_in
     as_data = carry_bit[0].cell is not None and cell.width % 2 == 1  # the odd bit would be left over
     slices = (cell.width + as_data + 1) // 2
-    pads = const_bits(0, 2 * slices - as_data - width)
+    pads = const_bits(0, 2 * slices - as_data - sum_width(cell))
     pins = {"cin": const_bits(0, 1) if as_data else carry_bit}
-    for pin, operand in zip(_PINS, fit.pins):
-        below = () if not as_data else _below(pin, carry_bit)
-        pins[pin] = concat([below, _column(cell, pin, operand, fit, width), pads])
-    return CarryChain(slices, fit.init, _GENERATE_ONLY if as_data else fit.init, pins, int(as_data))
+    for pin, column in zip(_PINS, columns):
+        pins[pin] = concat([_below(pin, carry_bit) if as_data else (), column, pads])
+    return slices, pins, int(as_data)
 
 
 def _write_add(cell: Add, site: Site) -> list[str]:
@@ -131,10 +149,11 @@ def _write_add(cell: Add, site: Site) -> list[str]:
         return write_add(cell, site)
     result = site.fresh(site.wire + "_chain")
     pins = ", ".join(f".{name}({vector(bits, site.read)})" for name, bits in chain.pins.items())
-    tables = f".SLICES({chain.slices}), .INIT({_hex(chain.init)}), .FIRST({_hex(chain.first)})"
+    tables = [f".{name}({bits}'h{value:0{bits // 4}x})" for name, (bits, value) in chain.tables.items()]
+    setting = ", ".join([f".SLICES({chain.slices})", *tables])
     return [
         f"wire {declared_range(2 * chain.slices)}{result};",
-        f"kera_ecp5_add #({tables}) {site.fresh(site.wire + '_add')} ({pins}, .s({result}));",
+        f"{chain.module} #({setting}) {site.fresh(site.wire + '_add')} ({pins}, .s({result}));",
         f"assign {site.wire} = {result}[{chain.low + cell.width - 1}:{chain.low}];",
     ]
 
@@ -149,10 +168,6 @@ def _column(cell: Add, pin: str, operand: int | None, fit: CarryFunction, width:
         return const_bits((1 << width) - 1 if pin == "d" and fit.d_tied_high else 0, width)
     bits = cell.a if operand == -1 else cell.inputs[operand]
     return concat([bits] * width) if bits_width(bits) == 1 else bits
-
-
-def _hex(table: int) -> str:
-    return f"16'h{table:04x}"
 
 
 def _write_mul(cell: Mul, site: Site) -> list[str]:

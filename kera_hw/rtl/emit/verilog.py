@@ -39,7 +39,9 @@ _UNCHECKED = _QUIET + "\n/* verilator lint_off WIDTH */"
 _CHECKED = "/* verilator lint_on WIDTH */\n" + _LOUD
 
 # Modules that instantiate vendor cells in synthesis (Yosys defines SYNTHESIS) and simulate without them.
-LIBRARY = ("kera_ecp5_add", "kera_ecp5_mul", "kera_ecp5_lut", "kera_ecp5_mux", "kera_ecp5_rom")
+LIBRARY = (
+    "kera_ecp5_add", "kera_ecp5_chain", "kera_ecp5_mul", "kera_ecp5_lut", "kera_ecp5_mux", "kera_ecp5_rom",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,11 +44,13 @@ class Builder:
     """Makes scalar nodes in ``store``. Every reference it returns has a known range.
 
     ``interval`` is how many cycles at least lie between two items: lowerings may keep loops for it.
+    ``carry_logic``: a carry cell holds a function of four signals, so that logic before an adder is free.
     """
 
-    def __init__(self, store: Store, interval: int = 1) -> None:
+    def __init__(self, store: Store, interval: int = 1, carry_logic: bool = False) -> None:
         self.store = store
         self.interval = interval
+        self.carry_logic = carry_logic
         self._values: dict[Node, int | None] = {}
         self._ranges: dict[Ref, Range] = {}
         self._memo: dict[object, Ref] = {}

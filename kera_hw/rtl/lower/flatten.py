@@ -38,9 +38,9 @@ _FIXED_FAMILY = "fixed."
 class Flattener:
     """Evaluates regions symbolically: values are references to scalar nodes being built."""
 
-    def __init__(self, store: Store, interval: int = 1) -> None:
+    def __init__(self, store: Store, interval: int = 1, carry_logic: bool = False) -> None:
         self.store = store
-        self.builder = Builder(store, interval)
+        self.builder = Builder(store, interval, carry_logic)
         self.handlers: dict[str, Callable[[Node, list[Value]], list[Value]]] = {
             "control.call": self._call,
             "control.loop": self._loop,
@@ -357,24 +357,27 @@ def _states(export: Export, flattener: Flattener) -> tuple[list[FlatState], list
     return states, [(var.initial.type, len(var.name)) for var in export.state]
 
 
-def flatten_export(export: Export, store: Store, interval: int = 1) -> FlatDesign | Diagnostic:
+def flatten_export(
+    export: Export, store: Store, interval: int = 1, carry_logic: bool = False
+) -> FlatDesign | Diagnostic:
     """Flatten an export to scalar operations in ``store``; a Diagnostic (K06xx, K07xx) where it cannot be.
 
-    Units that take several cycles an item are used where ``interval`` cycles between items allow.
+    Units that take several cycles an item are used where ``interval`` cycles between items allow, and such as
+    need logic in carry cells with ``carry_logic``.
     """
     saved = store.origin
     try:
         _check_export(export)
         budget.check(export)
-        return _flatten(export, store, interval)
+        return _flatten(export, store, interval, carry_logic)
     except LoweringError as problem:
         return problem.diagnostic
     finally:
         store.origin = saved
 
 
-def _flatten(export: Export, store: Store, interval: int) -> FlatDesign:
-    flattener = Flattener(store, interval)
+def _flatten(export: Export, store: Store, interval: int, carry_logic: bool) -> FlatDesign:
+    flattener = Flattener(store, interval, carry_logic)
     buses = [(f"in_{name}", kind) for name, kind in export.params]
     inputs = _place(buses)
     states, _ = _states(export, flattener)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 
 from kera_hw.rtl.techmap import absorb, fuse, truth
+from kera_hw.rtl.techmap.chain import Chained, Function, Part, joined, widest_runs
 from kera_hw.rtl.techmap.net import Item, Net, known
 from kera_hw.schedule.netlist import Bits, Segment, bits_width, concat, slice_bits
 
 _CUTS = 6
 _DEPTH_PRICE = 0.08
+_CHAIN_GAIN = 1.5
+"""LUTs that tables of their own for an adder's bits must save."""
 """Share of a gate's cost that one more level is worth."""
 
 
@@ -44,10 +47,11 @@ class Fused:
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """What to build: the chosen cut of every gate, the operands of every adder."""
+    """What to build: every gate's chosen cut, every adder's operands; in ``chains`` those with own tables."""
 
     cuts: dict[int, Cut]
     adds: dict[int, Fused]
+    chains: dict[int, Chained]
 
 
 def cover(net: Net, outputs: Iterable[Bits], lut_inputs: int) -> Cover:
@@ -73,6 +77,7 @@ class _Covering:
         self.depth: list[int] = [0] * len(net.items)
         self.flow: list[float] = [0.0] * len(net.items)
         self.adds: dict[int, Fused] = {}
+        self.chains: dict[int, Chained] = {}
         self.uses = self._count_uses()
 
     def _count_uses(self) -> list[float]:
@@ -110,7 +115,7 @@ class _Covering:
                 base = max((self._depth_of(bits) for bits in item.ins), default=0)
                 self.depth[index] = base + (1 if item.kind in ("mux", "rom") else 0)
                 self.flow[index] = sum(self._flow_of(bits) for bits in item.ins)
-        return Cover({index: found[0] for index, found in self.cuts.items()}, self.adds)
+        return Cover({index: found[0] for index, found in self.cuts.items()}, self.adds, self.chains)
 
     def _depth_of(self, bits: Bits) -> int:
         return max((self.depth[s.cell] for s in bits if s.cell is not None), default=0)
@@ -199,6 +204,11 @@ class _Covering:
         self.adds[index] = chosen
         self.flow[index] = costs[best] + self._flow_of(carry)
         ends = (chosen.a, *chosen.leaves, carry)
+        chained = self._chained(a, operands, table, costs[best]) if self.net.fusing else None
+        if chained is not None:
+            self.chains[index], cost = chained
+            self.flow[index] = cost + self._flow_of(carry)
+            ends = (*self.chains[index].pins, carry)
         self.depth[index] = 2 + max((self._depth_of(bits) for bits in ends), default=0)
 
     def _swapped(self, a: Bits, operands: list[Bits], table: int) -> list[tuple[Bits, list[Bits], int]]:
@@ -231,6 +241,35 @@ class _Covering:
                 ordered = tuple(leaves[k] for k in order)
                 found.append(Fused(a, ordered, fuse.reorder(inner, order)))
         return found
+
+    def _chained(
+        self, a: Bits, operands: list[Bits], table: int, limit: float
+    ) -> tuple[Chained, float] | None:
+        """Both operands' gates in the carry cells, run by run, and their leaves' cost; None if no gain."""
+        if len(operands) != 1:
+            return None
+        total = 0.0
+        parts: list[Part] = []
+        for low, count in widest_runs((a, operands[0])):
+            first, second = (self._functions(slice_bits(bits, low, count)) for bits in (a, operands[0]))
+            if table != 0b10:
+                second = [(leaves, truth.negated(inner, leaves)) for leaves, inner in second]
+            ends = count == 1 and low + 1 == bits_width(a)
+            found = [joined(count, one, other, ends) for one, other in product(first, second)]
+            costs = [(sum(map(self._flow_of, part.leaves)), part) for part in found if part is not None]
+            if not costs:
+                return None
+            cost, part = min(costs, key=lambda item: item[0])
+            total += cost
+            if total > limit - _CHAIN_GAIN:
+                return None
+            parts.append(part)
+        return Chained(tuple(parts)), total
+
+    def _functions(self, bits: Bits) -> list[Function]:
+        """A run of one segment as functions of others; a constant is one of none."""
+        value = known(bits)
+        return self._expansions(bits) if value is None else [((), value & 1)]
 
     def _views(self, segment: Segment) -> list[absorb.View]:
         """A single bit as itself, and by the cuts of its gate over single bits."""

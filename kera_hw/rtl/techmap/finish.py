@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import cast
 
 from kera_hw.rtl.techmap import truth
@@ -75,6 +76,9 @@ class Finisher:
         if item.kind == "lut":
             return self.cover.cuts[index].leaves
         if item.kind == "add":
+            chained = self.cover.chains.get(index)
+            if chained is not None:
+                return (*chained.pins, item.ins[-1])
             fused = self.cover.adds[index]
             return (fused.a, *fused.leaves, item.ins[-1])
         return item.ins
@@ -160,26 +164,34 @@ class Finisher:
         return min(share + share % 2, max(2, limit - 1))
 
     def _write_add(self, index: int, item: Item) -> Bits:
-        fused = self.cover.adds[index]
         a, *operands, carry = (self.place(bits) for bits in self._inputs(index))
-        expr = truth.expression(fused.table, len(operands))
         width = item.width
         size = self._piece(index, width)
         parts: list[Bits] = []
         for low in range(0, width, size):
             count = min(size, width - low)
             last = low + count == width
-            cell = out.Add(
+            whole = out.Add(
                 width=count + (not last), origin=item.origin,
                 name=item.origin.name if item.origin is not None else None,
                 a=slice_bits(a, low, count),
                 inputs=tuple(b if bits_width(b) == 1 else slice_bits(b, low, count) for b in operands),
-                expr=expr, carry_in=carry, carry_out=not last,
+                carry_in=carry, carry_out=not last,
             )
-            number = self._add_cell(cell)
+            number = self._add_cell(self._with_logic(index, whole, low, count))
             parts.append(cell_bits(number, count))
             carry = () if last else cell_bits(number, 1, count)
         return concat(parts)
+
+    def _with_logic(self, index: int, cell: out.Add, low: int, count: int) -> out.Add:
+        """Bits [low, low + count) of an adder with the logic that covering put into its cells."""
+        chained = self.cover.chains.get(index)
+        if chained is None:
+            return replace(cell, expr=truth.expression(self.cover.adds[index].table, len(cell.inputs)))
+        return out.Chain(
+            width=cell.width, origin=cell.origin, name=cell.name, a=cell.a, inputs=cell.inputs,
+            carry_in=cell.carry_in, carry_out=cell.carry_out, tables=chained.tables_of(low, count),
+        )
 
 
 def _fold(item: Item, initial: tuple[Bits, ...], name: str | None) -> out.Fold:

@@ -51,5 +51,5 @@ def capabilities(device: Device, clock_ps: int, options: MapOptions) -> Capabili
             dsp = DspKind(18, 18, _ECP5_DSP_RANKS + (clock_ps < _ECP5_FAR_PS))
         else:
             dsp = DspKind(16, 16, 0)
-    fuses = device.carry_operands >= 4
-    return Capabilities(device.lut_inputs, fuses, dsp, allowed, device.bram, DelayModel(device), clock_ps)
+    model = DelayModel(device)
+    return Capabilities(device.lut_inputs, device.carry_logic, dsp, allowed, device.bram, model, clock_ps)

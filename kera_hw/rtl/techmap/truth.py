@@ -1,6 +1,7 @@
 """Truth tables of functions of few bits: index bit k is operand k; and their way back to expressions."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import cast
 
@@ -47,6 +48,11 @@ def merge(table: int, count: int, k: int, j: int) -> int:
         full = (i >> k) << (k + 1) | value << k | i & ((1 << k) - 1)
         out |= (table >> full & 1) << i
     return out
+
+
+def negated(table: int, operands: Sequence[object]) -> int:
+    """The complement of a table over these operands."""
+    return table ^ mask(len(operands))
 
 
 def depends(table: int, count: int, k: int) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
+from kera_hw.rtl.lower.floats import order
 from kera_hw.rtl.lower.floats.fields import Fields, Wires, unpack
 from kera_hw.rtl.lower.floats.units import Unit
 from kera_hw.types import FloatType
@@ -26,8 +27,15 @@ def _both_zero(x: Fields, y: Fields) -> Ref:
     return x.wires.both(x.is_zero, y.is_zero)
 
 
+def _in_one_chain(builder: Builder, a: Ref, b: Ref) -> bool:
+    """Whether carry cells hold the logic that one chain for everything needs; with a constant, less does."""
+    return builder.carry_logic and builder.value(a) is None and builder.value(b) is None
+
+
 def lower_lt(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     """``a < b``; false with a NaN; zeros are equal."""
+    if _in_one_chain(builder, a, b):
+        return order.relation(builder, kind, a, b, or_equal=False)
     x, y = unpack(builder, kind, a), unpack(builder, kind, b)
     wires = x.wires
     return wires.unless(_precedes(wires, x, y), wires.either(_unordered(x, y), _both_zero(x, y)))
@@ -35,6 +43,8 @@ def lower_lt(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
 
 def lower_le(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     """``a <= b``: not ``b < a``, unless a NaN takes part."""
+    if _in_one_chain(builder, a, b):
+        return order.relation(builder, kind, a, b, or_equal=True)
     x, y = unpack(builder, kind, a), unpack(builder, kind, b)
     wires = x.wires
     above = wires.unless(_precedes(wires, y, x), _both_zero(x, y))
