@@ -4,7 +4,8 @@
 
 Every unit of bench/fpu.toml is planned for its clocks, written with `--interface none`, and measured by
 itself as in `bench qor`: synthesis, place and route, inputs and outputs between registers. The table shows
-the design that meets most of the unit's goal, all measurements stay in the JSON.
+the design that meets most of the unit's goal, all measurements stay in the JSON, except such for clocks that
+the unit no longer has.
 """
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +51,8 @@ def main(arguments: list[str]) -> int:
             row = measure_unit(name, units[name], float(clock), tuple(map(int, options.seeds.split(","))))
             console.print(json.dumps(row))
             rows = _load(options.out)  # another run may have written to it meanwhile
-            rows[name] = [*(r for r in rows.get(name, []) if r["clock_mhz"] != row["clock_mhz"]), row]
+            kept = (r for r in rows.get(name, []) if options.clocks or r["clock_mhz"] in clocks)
+            rows[name] = [*(r for r in kept if r["clock_mhz"] != row["clock_mhz"]), row]
             options.out.parent.mkdir(parents=True, exist_ok=True)
             options.out.write_text(json.dumps(rows, indent=1) + "\n")
     table = summary(units, rows)
@@ -87,8 +90,8 @@ def measure_unit(
     fmax, counts = result.fmax_mhz or float("nan"), result.counts
     return {
         **row, "ranks": design.plan.latency_cycles, "ii": design.plan.initiation_interval,
-        "lut": counts.lut, "ff": counts.ff, "dsp": counts.dsp, "fmax_mhz": round(fmax, 1),
-        "lut_ns": round(counts.lut * 1000 / fmax, 1),
+        "lut": counts.lut, "ff": counts.ff, "dsp": counts.dsp, "bram": counts.bram,
+        "fmax_mhz": round(fmax, 1), "lut_ns": round(counts.lut * 1000 / fmax, 1),
     }
 
 
@@ -107,28 +110,48 @@ def summary(units: Mapping[str, Any], rows: Mapping[str, list[dict[str, Any]]]) 
         "",
         "Written by `python -m bench fpu`. ECP5-85 speed 6 unless said otherwise; wrapper with registered",
         "inputs and outputs; full subnormals, one canonical NaN; one result a cycle, or one in the ii cycles",
-        "that a goal names.",
+        "that a goal names. Ahead of a peer is a unit with fewer LUT·ns and more MHz.",
         "",
-        "| unit | LUT / FF / DSP | ranks | MHz | LUT·ns | goal | met | peers: LUT, MHz, LUT·ns |",
-        "|---|---|---|---|---|---|---|---|",
+        "| unit | LUT / FF / DSP / BRAM | ranks | MHz | LUT·ns | goal | met | peers: LUT, MHz, LUT·ns "
+        "| ahead |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for name, unit in units.items():
         good = [row for row in rows.get(name, []) if "error" not in row]
         goal = unit["goal"]
         wanted = ", ".join(_wanted(key, value) for key, value in goal.items())
         if not good:
-            lines.append(f"| {name} | not measured | | | | {wanted} | | |")
+            lines.append(f"| {name} | not measured | | | | {wanted} | | | |")
             continue
         row = min(good, key=lambda r: (len(misses(r, goal)), r["lut_ns"]))
         missed = misses(row, goal)
-        peers = "; ".join(
-            f"{tool} {lut}, {mhz}, {lut * 1000 / mhz:.0f}" for tool, lut, mhz in unit.get("peers", [])
-        )
+        peers = [_peer(*entry) for entry in unit.get("peers", [])]
+        behind = [p.tool for p in peers if row["lut_ns"] >= p.lut_ns or row["fmax_mhz"] <= (p.fmax_mhz or 0)]
+        ahead = f"not of {'; '.join(behind)}" if behind else "yes" if peers else ""
+        cells = " / ".join(str(row.get(key, 0)) for key in ("lut", "ff", "dsp", "bram"))
         lines.append(
-            f"| {name} | {row['lut']} / {row['ff']} / {row['dsp']} | {row['ranks']} | {row['fmax_mhz']} | "
-            f"{row['lut_ns']:.0f} | {wanted} | {'yes' if not missed else '; '.join(missed)} | {peers} |"
+            f"| {name} | {cells} | {row['ranks']} | {row['fmax_mhz']} | {row['lut_ns']:.0f} | {wanted} | "
+            f"{'yes' if not missed else '; '.join(missed)} | {'; '.join(p.text for p in peers)} | {ahead} |"
         )
     return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Peer:
+    """Another tool's unit: its LUT x ns, and its clock where that is known."""
+
+    tool: str
+    lut_ns: float
+    fmax_mhz: float | None
+    text: str
+
+
+def _peer(tool: str, lut: float, fmax_mhz: float | None = None) -> _Peer:
+    """An entry of the units' file: LUTs and MHz, or LUT x ns alone."""
+    if fmax_mhz is None:
+        return _Peer(tool, lut, None, f"{tool} {lut} LUT·ns")
+    lut_ns = lut * 1000 / fmax_mhz
+    return _Peer(tool, lut_ns, fmax_mhz, f"{tool} {lut}, {fmax_mhz}, {lut_ns:.0f}")
 
 
 def _wanted(key: str, value: float) -> str:
