@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from kera_hw.driver.hardware import check_choice, plan_hardware
+from kera_hw.driver.hardware import check_choice, check_port_bits, plan_hardware
 from kera_hw.driver.options import EMITTERS, TargetOptions
 from kera_hw.graph import Export, Graph
 from kera_hw.rtl.emit.component import CELLS, AmaranthKernel, Cells, Kernel, VerilogKernel
@@ -16,6 +16,7 @@ def make_component(graph: Graph, export: Export, options: TargetOptions, cells: 
     check_choice("emitter", options.emitter, EMITTERS)
     check_choice("choice of cells", cells, CELLS)
     design = plan_hardware(graph, export, options)
+    check_port_bits(export, design, "amaranth")  # even around Verilog there is Amaranth
     if options.emitter == "amaranth":
         return AmaranthKernel(
             design.netlist, design.plan, design.interface, design.style, cast("Cells", cells)

@@ -9,7 +9,15 @@ from typing import Any
 from kera_hw.driver.options import EMITTERS, INTERFACES, TargetOptions
 from kera_hw.driver.session import optimise, single_export_graph
 from kera_hw.graph import Export, Graph, Store
-from kera_hw.rtl.emit.verilog import Emitted, Interface, Style, emit_verilog
+from kera_hw.rtl.emit.handshake import MOST_DATA_BITS
+from kera_hw.rtl.emit.verilog import (
+    Emitted,
+    Emitter,
+    Interface,
+    Style,
+    emit_verilog,
+    port_bits_to_spare,
+)
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.techmap import MapOptions, map_design
 from kera_hw.schedule.delay_model import DelayModel
@@ -94,12 +102,11 @@ def design_hardware(
 ) -> HardwareDesign:
     """Runs the hardware path. Raises KeraError (K06xx, K07xx, K0903) where the design cannot be made."""
     check_choice("emitter", options.emitter, EMITTERS)
+    emitter: Emitter = "amaranth" if options.emitter == "amaranth" else "text"
     planned = plan_hardware(graph, export, options, progress, files, scale)
+    check_port_bits(export, planned, emitter)
     progress("writing Verilog")
-    emitted = emit_verilog(
-        planned.netlist, planned.plan, planned.interface, planned.style,
-        "amaranth" if options.emitter == "amaranth" else "text",
-    )  # fmt: skip
+    emitted = emit_verilog(planned.netlist, planned.plan, planned.interface, planned.style, emitter)
     return HardwareDesign(
         graph, export, planned.device, planned.flat, planned.netlist, planned.plan, emitted,
         planned.clock_mhz, scale, planned.notes,
@@ -118,6 +125,17 @@ class PlannedHardware:
     notes: tuple[Diagnostic, ...]
     interface: Interface
     style: Style
+
+
+def check_port_bits(export: Export, planned: PlannedHardware, emitter: Emitter) -> None:
+    """Raises KeraError (K0615) for more port bits than the emitter can write."""
+    spare = port_bits_to_spare(planned.netlist, planned.plan, planned.interface, emitter)
+    if spare < 0:
+        message = (
+            f"The parameters or results of `{export.name}` have {MOST_DATA_BITS - spare} bits; with "
+            f"`--interface {planned.interface} --emitter {emitter}` there can be {MOST_DATA_BITS} of each."
+        )
+        raise KeraError([Diagnostic("K0615", message)])
 
 
 def check_choice(what: str, given: str, known: tuple[str, ...]) -> None:

@@ -25,6 +25,9 @@ from amaranth.hdl import (
 
 from kera_hw.rtl.emit.layout import Control, valid_name
 
+MOST_DATA_BITS = 65_530
+"""Bits of all inputs, or of all outputs, that Amaranth takes in one design besides clock and control."""
+
 _SHORT = 4
 """Intervals up to this are counted by a bit for each cycle, longer ones in binary."""
 

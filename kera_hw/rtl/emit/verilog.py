@@ -16,6 +16,7 @@ from kera_hw.rtl.emit.cells import write_cell
 from kera_hw.rtl.emit.convert import module_verilog
 from kera_hw.rtl.emit.ecp5 import write_ecp5_cell
 from kera_hw.rtl.emit.handshake import (
+    MOST_DATA_BITS,
     ShellSpec,
     Wires,
     instantiated,
@@ -106,6 +107,14 @@ def emit_verilog(
         plan.latency_cycles, plan.initiation_interval, layout.register_bits, layout.origins,
         tuple(layout.states), emitter,
     )
+
+
+def port_bits_to_spare(netlist: Netlist, plan: Plan, interface: Interface, emitter: Emitter) -> int:
+    """How many more bits of inputs, or of outputs, Amaranth would take; negative where it takes no design."""
+    if emitter == "text" and not needs_shell(interface, control_of(netlist, plan, interface)):
+        return MOST_DATA_BITS
+    inputs = sum(width for _, width in netlist.inputs)
+    return MOST_DATA_BITS - max(inputs, sum(bits_width(out.bits) for out in netlist.outputs))
 
 
 def _write_text(

@@ -104,7 +104,8 @@ def emitted_circuit(emitted: Emitted, timeout_s: float = DEFAULT_TIMEOUT_S) -> C
 
     Raises ToolError where Yosys is missing, fails or takes too long.
     """
-    commands = [f"hierarchy -check -top {emitted.name}", "proc -norom", "flatten", "opt_clean"]
+    top = f"hierarchy -check -top {emitted.name}"
+    commands = [top, "proc -norom", "memory_map -rom-only", "flatten", "opt_clean"]
     return _read(emitted, commands, "Verilog", timeout_s)
 
 

@@ -35,4 +35,8 @@ TABLE: Table = (
     ("K0614", "function name taken by a circuit element",
      "The top module has the function's name, and this one belongs to a cell of a device family or to a "
      "module of the compiler's own. Rename the function."),
+    ("K0615", "too many port bits",
+     "Amaranth, which makes the control of every circuit and with `--emitter amaranth` all of it, takes so "
+     "many bits of parameters or results and no more. Pass less at a time, or where nothing needs control "
+     "(`--interface none`, no state, no folded loop) use the text emitter."),
 )
