@@ -14,6 +14,7 @@ from kera_hw.graph import Export, Graph
 from kera_hw.interp import flatten_value, unflatten_value
 from kera_hw.interp.values import item_count
 from kera_hw.support import Diagnostic, KeraError
+from kera_hw.types import leaf_types
 
 if TYPE_CHECKING:
     from kera_hw.rtl.emit.component import Kernel
@@ -138,10 +139,12 @@ def _first_item(value: Any) -> Any:
 
 def _batch_size(export: Export, inputs: Mapping[str, Any]) -> int:
     """Items along the leading axis of every input. Raises KeraError (K0915) where that is not clear."""
-    if not export.params:
-        message = f"`{export.name}` takes no parameters, so a batch of it has no size; call it instead."
+    if not any(leaf_types(kind) for _, kind in export.params):
+        message = f"`{export.name}` takes no values, so a batch of it has no size; call it instead."
         raise KeraError([Diagnostic("K0915", message)])
-    counts = {name: item_count(kind, inputs[name]) for name, kind in export.params if name in inputs}
+    # A parameter that holds nothing, such as (), says nothing about the number of items.
+    holding = [(name, kind) for name, kind in export.params if name in inputs and leaf_types(kind)]
+    counts = {name: item_count(kind, inputs[name]) for name, kind in holding}
     for name, count in counts.items():
         if count is None:
             raise KeraError([Diagnostic("K0915", f"`{name}` has no leading axis of items.")])

@@ -17,7 +17,7 @@ from kera_hw.graph import Export, Graph
 from kera_hw.interp import flatten_value
 from kera_hw.interp.values import item_count
 from kera_hw.support import Diagnostic, KeraError
-from kera_hw.types import bit_width
+from kera_hw.types import bit_width, leaf_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def _append(
     export: Export, random: dict[str, Any], own: Mapping[str, Any], vectors: int
 ) -> tuple[dict[str, Any], int]:
     """The user's items first, then the random ones."""
-    counts = {item_count(kind, own[name]) for name, kind in export.params}
+    counts = {item_count(kind, own[name]) for name, kind in export.params if leaf_types(kind)}
     if len(counts) != 1 or None in counts:
         message = "Items of your own have the items along the leading axis of every input, as many in each."
         raise KeraError([Diagnostic("K0915", message)])

@@ -16,6 +16,8 @@ pub fn f(p: Pair, on: bool, q: fix<12, 4>) -> (Pair, fix<12, 4>) {
 }
 pub stream total(x: i9) -> i16 { state s: i16 = 0; s += x as i16; s }
 pub fn seven() -> u3 { 7 }
+struct Nothing {}
+pub fn around(n: Nothing, x: u8, none: [u8; 0], u: ()) -> (Nothing, [u8; 0], (), u8) { (n, none, u, x + 1) }
 """
 
 
@@ -52,6 +54,16 @@ def test_a_stream_starts_at_reset_each_time(program: kera_hw.Program, target: st
 @pytest.mark.parametrize("target", ["interp", "rtl"])
 def test_a_function_without_parameters(program: kera_hw.Program, target: str) -> None:
     assert int(program.function("seven", target=target)()) == 7
+
+
+@pytest.mark.parametrize("target", ["interp", "rtl"])
+def test_values_that_hold_nothing(program: kera_hw.Program, target: str) -> None:
+    around = program.function("around", target=target)
+    empty = np.zeros((3, 0), np.uint8)
+    found = around.batch(n={}, x=np.array([1, 2, 255]), none=empty, u=())
+    assert found[0] == {} and found[2] == () and found[3].tolist() == [2, 3, 0]
+    assert found[1].shape == (3, 0) and found[1].dtype == np.uint8
+    assert around(n={}, x=4, none=[], u=())[3] == 5
 
 
 def test_plans(program: kera_hw.Program) -> None:
