@@ -1,10 +1,10 @@
 """Division and square root in little space, one digit a cycle, where an item comes only now and then.
 
-Two folded loops follow one another. The first moves the operands' significands up a bit a cycle, for
-subnormals; the second is the recurrence of ``recurrence``, one row. Its count of digits makes up for all
-shifts of the result: it goes on until the significand and its rounding bit are full, and stops early for a
-subnormal result, as its exponent counts down to 0 with the digits. What is then left of the dividend says
-whether the result is exact.
+Two folded loops follow one another. The first moves the operands' significands up for subnormals: a bit a
+cycle, or for the root, which has the time, four while so many are 0. The second is the recurrence of
+``recurrence``, one row. Its count of digits makes up for all shifts of the result: it goes on until the
+significand and its rounding bit are full, and stops early for a subnormal result, as its exponent counts down
+to 0 with the digits. What is then left of the dividend says whether the result is exact.
 """
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def lower_sqrt(builder: Builder, kind: FloatType, a: Ref) -> Ref:
     doubled = wires.add(wires.cast(x.exponent, span), builder.const(span, form.bias))
     kinds = [x.sign, x.is_small, x.is_top, wires.none(x.fraction)]
     significand, doubled, _, nan, infinite, zero, sign, *_ = fold(
-        builder, [x.significand, doubled, off, off, off, off, *kinds], form.fraction_bits, _move_root_up
+        builder, [x.significand, doubled, off, off, off, off, *kinds], _root_moves(form), _move_root_up
     )
     odd = wires.bit(doubled, 0)
     field = wires.resize(wires.right(doubled, 1), form.exponent_bits)
@@ -147,21 +147,32 @@ def lower_sqrt(builder: Builder, kind: FloatType, a: Ref) -> Ref:
     return pack(wires, form, wires.unless(sign, nan), magnitude)
 
 
+def _root_moves(form: Format) -> int:
+    """Steps that move any significand up: all fours, then up to three ones."""
+    return form.fraction_bits // 4 + min(form.fraction_bits, 3)
+
+
 def _move_root_up(builder: Builder, state: list[Ref]) -> list[Ref]:
-    """Shift the significand up a bit unless its top bit is set; twice the field goes down with it.
+    """Shift the significand up four bits or one while they are 0; twice the field goes down with it.
 
     As in division a subnormal's first bit up is free, and the kind of result is found out meanwhile.
     """
     wires = Wires(builder)
     significand, doubled, begun, _, _, _, *kinds = state
     sign, small, top, plain = kinds
-    low = wires.invert(wires.bit(significand, wires.width(significand) - 1))
-    less = wires.subtract(doubled, builder.const(doubled.type, 1))
+    width = wires.width(significand)
+    low = wires.invert(wires.bit(significand, width - 1))
+    far = wires.none(wires.high_bits(significand, 4)) if width > 4 else wires.flag(False)
+    moved = wires.select(far, wires.left(significand, 4), wires.left(significand, 1))
+    # Less 4 or 1, but in the first step 3 or 0.
+    most = wires.unless(far, begun)
+    change = wires.cat(wires.both(far, begun), most, wires.either(most, wires.unless(begun, far)))
+    change = wires.cast(change, doubled.type)
     zero = wires.both(small, plain)
     nan = wires.either(wires.unless(top, plain), wires.unless(sign, zero))
     return [
-        wires.select(low, wires.left(significand, 1), significand),
-        wires.select(wires.both(begun, low), less, doubled),
+        wires.select(low, moved, significand),
+        wires.select(low, wires.subtract(doubled, change), doubled),
         wires.flag(True), nan, wires.either(nan, top), zero, *kinds,
     ]
 
