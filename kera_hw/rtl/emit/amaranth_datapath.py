@@ -138,4 +138,3 @@ class _Datapath(Elaboratable):
             if write == stage:
                 with self._moves(m), m.If(self._wires.control[valid_name(stage)]):
                     m.d.sync += self._signals[name].eq(self._vector(state.next, stage))
-
