@@ -43,10 +43,12 @@ stood at the ports before.
 1. A netlist is held against the lowered graph, once that is proved: cell by cell from the inputs on, bits
    that behave like bits of the graph in simulation are proved equal to them and replaced.
 2. Otherwise, and where that does not end, the solver gets the whole claim about the graph.
-3. Claims about floats are split into cases: exponents that are zero and that are not, subnormal numbers by
-   their leading ones, and exponents by their bits, each where a case is still hard. The two halves of a
-   split exclude each other and together are the whole, so the cases cover every input exactly once. What is
-   known in a case is part of the terms that stand for the inputs, so that it folds away before solving.
+3. Claims about floats are split into cases by exponents: all zeros, all ones, or the place of the first bit
+   that differs from the highest. So a significand is known to have its leading one, or not; the theory's
+   multiplier and ours then have the same operands, and fall together before solving. Subnormal numbers are
+   split further by their leading ones, other exponents bit by bit, where a case is still hard. The two halves
+   of a split exclude each other and together are the whole, so the cases cover every input exactly once. What
+   is known in a case is part of the terms that stand for the inputs, so that it folds away before solving.
 
 ## What a proof rests on
 - **A planted fault.** For each proof one bit in the implementation is inverted at random. The solver must

@@ -31,11 +31,12 @@ _BODIES = {
     "mul": ("a: {t}, b: {t}", "a * b"),
     "fma": ("a: {t}, b: {t}, c: {t}", "fma(a, b, c)"),
 }
-# A sum is decided as it is; a product only once its operands' leading ones are known.
+# A product is decided once its operands' leading ones are known: then both sides multiply the same numbers.
+_SUM, _PRODUCT = Strategy(1.0), Strategy(0.0, 0.0, 60.0)
 _STRATEGIES = {
-    "add": Strategy(1.0),
-    "mul": Strategy(0.0, 3.0, 60.0),
-    "fma": Strategy(0.0, 10.0, 900.0, inputs=2),
+    "add-f16": _SUM, "add-bf16": _SUM, "add-f32": Strategy(0.0, 20.0, 60.0),
+    "mul-f16": _PRODUCT, "mul-bf16": _PRODUCT, "mul-f32": _PRODUCT,
+    "fma-f16": Strategy(0.0, 10.0, 300.0, inputs=2), "fma-bf16": Strategy(0.0, 10.0, 300.0, inputs=2),
 }
 
 _KINDS = ("f16", "bf16", "f32")
@@ -62,7 +63,7 @@ def prove_unit(unit: str, levels: Sequence[str], limit_s: float) -> list[dict[st
         if name not in levels:
             continue
         start, cpu = time.monotonic(), time.process_time()
-        strategy = _STRATEGIES[unit.split("-")[0]]
+        strategy = _STRATEGIES[unit]
         verdict = check(export, implementation, limit_s, strategy=strategy, reference=reference)
         reference = implementation if verdict.outcome == "proved" else None
         rows.append({

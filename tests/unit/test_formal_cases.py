@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from kera_hw.rtl.formal.cases import Case, Known, classes, exponents, leading_ones, whole
+from kera_hw.rtl.formal.cases import Case, Known, class_count, classes, exponents, leading_ones, whole
 from kera_hw.rtl.formal.terms import Terms, evaluate
-from kera_hw.types import FloatType, IntType, Type
+from kera_hw.types import F16, F32, FloatType, IntType, Type
 
 TINY = FloatType("tiny", 3, 2)
 
@@ -23,7 +23,7 @@ def test_every_pattern_is_in_one_case() -> None:
     kinds: list[Type] = [TINY, TINY]
     for fully in (False, True):
         found = leaves(kinds, whole(kinds), fully)
-        assert len(found) == (16 if not fully else 100)
+        assert len(found) == (64 if not fully else 100)
         for patterns in product(range(64), repeat=2):
             assert sum(holds(case, patterns) for case in found) == 1
 
@@ -44,22 +44,35 @@ def test_every_split_divides_its_case() -> None:
 
 
 def test_cases_are_of_one_class() -> None:
-    """Zero, one leading place of a subnormal number, or an exponent that is not zero."""
+    """Zero, one leading place of a subnormal number, a normal number, or infinity and NaN; each is told by
+    its known bits alone."""
     kinds: list[Type] = [TINY]
     for (known,) in leaves(kinds, whole(kinds)):
         members = [bits & 31 for bits in range(64) if known.holds(bits)]
-        assert len({"other" if bits >> 2 else bits.bit_length() for bits in members}) == 1
+        assert len({min(bits.bit_length(), 3) + (bits >> 2 == 7) for bits in members}) == 1
+        field, told = known.mask >> 2 & 7, known.value >> 2 & 7
+        assert field == 7 or (told and told != field)
+
+
+def test_there_are_as_many_classes_as_said() -> None:
+    for kind in (TINY, F16, F32):
+        pending, count = [whole([kind])], 0
+        while pending:
+            halves = classes([kind], pending.pop())
+            pending += halves or ()
+            count += halves is None
+        assert count == class_count(kind)
 
 
 def test_only_the_first_inputs_are_split_where_asked() -> None:
     kinds: list[Type] = [TINY, TINY]
-    halves = classes(kinds, whole(kinds), 1)
+    halves = classes(kinds[:1], whole(kinds))
     assert halves is not None and all(half[1].anything for half in halves)
 
 
 def test_the_term_of_a_case_takes_its_values() -> None:
     kinds: list[Type] = [TINY]
-    odd = [(Known(6, 0b010001, 0b000001),), (Known(6, 1, 1, (2, 3)),)]
+    odd = [(Known(6, 0b010001, 0b000001),)]
     for (known,) in [*leaves(kinds, whole(kinds)), *leaves(kinds, whole(kinds), fully=True), *odd]:
         terms = Terms()
         pattern = known.pattern(terms, terms.var("x", 6))

@@ -1,14 +1,18 @@
-"""Case splits of a proof by its inputs: which bits of each are known, and which field of it is not zero.
+"""Case splits of a proof by its inputs: which bits of each are known.
 
-A case is split into two that exclude each other and together are the whole of it: a bit is 0 or 1, a field
-is 0 or not. So the cases at the leaves cover all inputs exactly once, whatever is split and however deep.
-What is known is part of the terms that stand for the inputs, not an assumption: everything that depends on
-it alone folds away before solving.
+A case is split into two that exclude each other and together are the whole of it: a bit is 0 or 1. So the
+cases at the leaves cover all inputs exactly once, whatever is split and however deep. What is known is part
+of the terms that stand for the inputs, not an assumption: everything that depends on it alone folds away
+before solving.
+
+The classes of a float are chosen for that. Zero and subnormal numbers, infinities and NaN are told from the
+rest by an exponent of all zeros or all ones; one bit that is set and one that is clear rule both out. Then
+implementation and theory see one and the same significand, and their multipliers become one.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kera_hw.rtl.formal.terms import Term, Terms
 from kera_hw.types import FloatType, Type, bit_width
@@ -16,25 +20,20 @@ from kera_hw.types import FloatType, Type, bit_width
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of one input: the bits of ``mask`` are those of ``value``, and a field may be nonzero.
-
-    ``nonzero`` is the lowest bit and the width of such a field, none of whose bits are in ``mask``.
-    """
+    """What is known of one input: the bits of ``mask`` are those of ``value``."""
 
     width: int
     mask: int = 0
     value: int = 0
-    nonzero: tuple[int, int] | None = None
 
     @property
     def anything(self) -> bool:
         """Whether nothing is known."""
-        return not self.mask and self.nonzero is None
+        return not self.mask
 
     def holds(self, bits: int) -> bool:
         """Whether a pattern is in the case."""
-        field = 1 if self.nonzero is None else bits >> self.nonzero[0] & ((1 << self.nonzero[1]) - 1)
-        return bits & self.mask == self.value and field != 0
+        return bits & self.mask == self.value
 
     def pattern(self, terms: Terms, variable: Term) -> Term:
         """A term that takes every value of the case, and no other, as the variable takes all of its own.
@@ -52,22 +51,11 @@ class Known:
             constant = terms.const(self.value >> low, size)
             parts.append(constant if known else terms.extract(variable, low, size))
             low = high
-        return self._with_nonzero(terms, terms.concat(parts))
-
-    def _with_nonzero(self, terms: Terms, word: Term) -> Term:
-        """The lowest bit of the field set where all others are clear."""
-        if self.nonzero is None:
-            return word
-        low, width = self.nonzero
-        others = terms.extract(word, low + 1, width - 1)
-        empty = terms.eq(others, terms.const(0, width - 1))
-        lowest = terms.bit_or(terms.extract(word, low, 1), empty)
-        below = [terms.extract(word, 0, low)] if low else []
-        return terms.concat([*below, lowest, terms.extract(word, low + 1, word.width - low - 1)])
+        return terms.concat(parts)
 
     def fixed(self, bits: int, value: int) -> Known:
         """The same with more bits known."""
-        return Known(self.width, self.mask | bits, self.value | value, self.nonzero)
+        return Known(self.width, self.mask | bits, self.value | value)
 
 
 Case = tuple[Known, ...]
@@ -81,8 +69,9 @@ def whole(kinds: Sequence[Type]) -> Case:
 Choice = Callable[[FloatType, Known], tuple[Known, Known] | None]
 
 
-def _exponent_mask(kind: FloatType) -> int:
-    return ((1 << kind.exponent_bits) - 1) << kind.fraction_bits
+def _exponent_bits(kind: FloatType) -> range:
+    """The places of the exponent's bits, the highest first."""
+    return range(kind.width_bits - 2, kind.fraction_bits - 1, -1)
 
 
 def _by_bit(known: Known, bit: int) -> tuple[Known, Known]:
@@ -90,17 +79,19 @@ def _by_bit(known: Known, bit: int) -> tuple[Known, Known]:
 
 
 def _classified(kind: FloatType, known: Known) -> tuple[Known, Known] | None:
-    """Exponent zero or not."""
-    field = _exponent_mask(kind)
-    if known.nonzero is not None or known.mask & field:
-        return None
-    return known.fixed(field, 0), replace(known, nonzero=(kind.fraction_bits, kind.exponent_bits))
+    """The exponent from its highest bit down to one that differs: all zeros, all ones, or neither."""
+    first = _exponent_bits(kind)[0]
+    for bit in _exponent_bits(kind):
+        if not known.mask >> bit & 1:
+            return _by_bit(known, bit)
+        if known.value >> bit & 1 != known.value >> first & 1:
+            return None
+    return None
 
 
 def _led(kind: FloatType, known: Known) -> tuple[Known, Known] | None:
     """Of an exponent of zero, the fraction down to its leading one."""
-    field = _exponent_mask(kind)
-    if known.mask & field != field or known.value & field:
+    if any(not known.mask >> bit & 1 or known.value >> bit & 1 for bit in _exponent_bits(kind)):
         return None
     for bit in reversed(range(kind.fraction_bits)):
         if not known.mask >> bit & 1:
@@ -111,29 +102,21 @@ def _led(kind: FloatType, known: Known) -> tuple[Known, Known] | None:
 
 
 def _narrowed(kind: FloatType, known: Known) -> tuple[Known, Known] | None:
-    """An exponent told by its bits, the highest first; one of zeros has nothing more to tell."""
-    if known.nonzero is None and known.mask & _exponent_mask(kind) == _exponent_mask(kind):
-        return None
-    for bit in reversed(range(kind.fraction_bits, kind.width_bits - 1)):
+    """An exponent told by its bits, the highest first."""
+    for bit in _exponent_bits(kind):
         if not known.mask >> bit & 1:
-            return _settled(kind, known, bit)
+            return _by_bit(known, bit)
     return None
 
 
-def _settled(kind: FloatType, known: Known, bit: int) -> tuple[Known, Known]:
-    """A split by an exponent bit: where it is set the exponent is not zero, else the bits below are not."""
-    if known.nonzero is None:
-        return _by_bit(known, bit)
-    zero, one = _by_bit(replace(known, nonzero=None), bit)
-    rest = bit - kind.fraction_bits
-    if rest == 1:  # the lowest bit is left, which must be set
-        return zero.fixed(1 << kind.fraction_bits, 1 << kind.fraction_bits), one
-    return replace(zero, nonzero=(kind.fraction_bits, rest)), one
+def class_count(kind: Type) -> int:
+    """How many classes an input of a type has."""
+    return 2 * kind.exponent_bits if isinstance(kind, FloatType) else 1
 
 
-def classes(kinds: Sequence[Type], case: Case, inputs: int | None = None) -> tuple[Case, Case] | None:
-    """A split into exponents that are zero and that are not, of the first ``inputs`` inputs or of all."""
-    return _split(kinds[:inputs], case, _classified)
+def classes(kinds: Sequence[Type], case: Case) -> tuple[Case, Case] | None:
+    """A split towards exponents of zeros, of ones and others, of one of the first inputs, of these types."""
+    return _split(kinds, case, _classified)
 
 
 def leading_ones(kinds: Sequence[Type], case: Case) -> tuple[Case, Case] | None:
