@@ -18,8 +18,11 @@ from kera_hw.frontend.sema.ranges_state import Ranges, State, hull_of, join
 from kera_hw.ops.intervals import Interval, MaybeInterval, type_interval
 from kera_hw.types import Type, leaf_types, shape_of
 
+# Rounds that keep exact bounds, that widen to constants of the body, and that widen to the type's range. After
+# these every assigned variable has its type's range: in one round a single one may have begun to grow.
 _EXACT_ROUNDS = 2
 _WIDENING_ROUNDS = 6
+_FULL_ROUNDS = 4
 
 # ---------------------------------------------------------------- statements
 
@@ -234,7 +237,8 @@ def invariant(
     if not targets or prover.hasty:
         return head
     thresholds = _thresholds(body)
-    for attempt in range(_EXACT_ROUNDS + _WIDENING_ROUNDS + 1):
+    by_type = _EXACT_ROUNDS + _WIDENING_ROUNDS - 1
+    for attempt in range(by_type + _FULL_ROUNDS):
         grown = _grown(first, _looked(prover, head, targets, round_))
         old = {var: head.ranges[var] for var in targets}
         settled = all(_covers(old[var], grown[var]) for var in targets)
@@ -243,15 +247,16 @@ def invariant(
             if settled:
                 merged = grown[var]  # what the widened head gives is sound again, and narrower
             elif attempt >= _EXACT_ROUNDS:
-                last = attempt == _EXACT_ROUNDS + _WIDENING_ROUNDS - 1
                 merged = [
-                    _widened(a, b, kind, () if last else thresholds)
+                    _widened(a, b, kind, () if attempt >= by_type else thresholds)
                     for a, b, kind in zip(old[var], merged, leaf_types(var.type))
                 ]
             head.bind(var, merged)
         if settled:
             return head
-    raise AssertionError("the type's range covers everything")
+    for var in targets:
+        head.bind(var, full_ranges(var.type))
+    return head
 
 
 def _looked(
