@@ -18,7 +18,7 @@ from kera_hw.frontend.sema.ranges_state import Ranges, State, hull_of, join
 from kera_hw.ops.intervals import Interval, MaybeInterval, type_interval
 from kera_hw.types import Type, leaf_types, shape_of
 
-# Rounds that keep exact bounds, that widen to constants of the body, and that widen to the type's range. After
+# Rounds that keep exact bounds, widen to constants of the body, and widen to the type's range. After
 # these every assigned variable has its type's range: in one round a single one may have begun to grow.
 _EXACT_ROUNDS = 2
 _WIDENING_ROUNDS = 6
