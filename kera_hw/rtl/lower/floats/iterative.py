@@ -1,15 +1,18 @@
 """Division and square root in little space, one digit a cycle, where an item comes only now and then.
 
-Two folded loops follow one another. The first moves the operands' significands up for subnormals: a bit a
-cycle, or for the root, which has the time, four while so many are 0. The second is the recurrence of
+Two folded loops follow one another. The first moves the operands' significands up for subnormals: four bits a
+cycle while so many are 0, else one. The second is the recurrence of
 ``recurrence``, one row. Its count of digits makes up for all shifts of the result: it goes on until the
 significand and its rounding bit are full, and stops early for a subnormal result, as its exponent counts down
 to 0 with the digits. What is then left of the dividend says whether the result is exact.
 """
 from __future__ import annotations
 
+from itertools import product
+
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
+from kera_hw.rtl.lower.floats.elementary.exact import Exact
 from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires
 from kera_hw.rtl.lower.floats.kinds import kind_flags, quotient_kind
 from kera_hw.rtl.lower.floats.rounding import increment, pack
@@ -44,9 +47,12 @@ def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     place = wires.add(difference, builder.const(span, form.bias + precision))
     off, sign = wires.flag(False), wires.differ(x.sign, y.sign)
     kinds = [*kind_flags(wires, x), *kind_flags(wires, y)]
-    carried = [x.significand, y.significand, place, off, sign, off, off, off, *kinds]
+    # A subnormal's exponent counts one more than its field.
+    less = wires.unless(y.is_small, x.is_small)
+    change = wires.cat(less, less, less, wires.differ(x.is_small, y.is_small))
+    carried = [x.significand, y.significand, place, change, sign, off, off, off, *kinds]
     top, bottom, place, _, sign, nan, infinite, special, *_ = fold(
-        builder, carried, form.fraction_bits, _move_up
+        builder, carried, _moves(form) + 1, _move_up
     )
     none = wires.either(special, wires.less(place, builder.const(span, 0)))
     place = wires.resize(wires.select(none, builder.const(span, 0), place), form.exponent_bits + 2)
@@ -65,23 +71,35 @@ def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
 
 
 def _move_up(builder: Builder, state: list[Ref]) -> list[Ref]:
-    """Shift each significand up a bit unless its top bit is set, and keep the place of the quotient.
+    """Shift each significand up unless its top bit is set, and keep the place of the quotient, a step later.
 
-    The place counts exponent fields, in which a subnormal's first bit up is free. What kind of result it
-    will be is found out meanwhile.
+    What kind of result it will be is found out meanwhile.
     """
     wires = Wires(builder)
-    top, bottom, place, begun, sign, _, _, _, *kinds = state
-    precision = wires.width(top)
-    lower, higher = (wires.invert(wires.bit(number, precision - 1)) for number in (top, bottom))
-    change = wires.cast(wires.cat(lower, wires.flag(True)), IntType(2, True))
-    moved = wires.add(place, wires.cast(change, place.type))
-    return [
-        wires.select(lower, wires.left(top, 1), top),
-        wires.select(higher, wires.left(bottom, 1), bottom),
-        wires.select(wires.both(begun, wires.differ(lower, higher)), moved, place),
-        wires.flag(True), sign, *quotient_kind(wires, *kinds), *kinds,
+    top, bottom, place, change, sign, _, _, _, *kinds = state
+    (top, lower, four_less), (bottom, higher, four_more) = _up(wires, top), _up(wires, bottom)
+    rows = [
+        (4 if far_up else up) - (4 if far_down else down)
+        for up, far_up, down, far_down in product((0, 1), repeat=4)
     ]
+    case = wires.cat(higher, four_more, lower, four_less)
+    table = wires.resize(Exact(builder).lookup(case, rows), wires.width(change))
+    place = wires.add(place, wires.cast(wires.cast(change, IntType(wires.width(change), True)), place.type))
+    return [top, bottom, place, table, sign, *quotient_kind(wires, *kinds), *kinds]
+
+
+def _up(wires: Wires, number: Ref) -> tuple[Ref, Ref, Ref]:
+    """A significand moved up four bits or one while they are 0; whether it moves, and whether by four."""
+    width = wires.width(number)
+    low = wires.invert(wires.bit(number, width - 1))
+    far = wires.none(wires.high_bits(number, 4)) if width > 4 else wires.flag(False)
+    moved = wires.select(far, wires.left(number, 4), wires.left(number, 1))
+    return wires.select(low, moved, number), low, far
+
+
+def _moves(form: Format) -> int:
+    """Steps that move any significand up: all fours, then up to three ones."""
+    return form.fraction_bits // 4 + min(form.fraction_bits, 3)
 
 
 def _divide_row(builder: Builder, state: list[Ref]) -> list[Ref]:
@@ -126,7 +144,7 @@ def lower_sqrt(builder: Builder, kind: FloatType, a: Ref) -> Ref:
     doubled = wires.add(wires.cast(x.exponent, span), builder.const(span, form.bias))
     kinds = [x.sign, x.is_small, x.is_top, wires.none(x.fraction)]
     significand, doubled, _, nan, infinite, zero, sign, *_ = fold(
-        builder, [x.significand, doubled, off, off, off, off, *kinds], _root_moves(form), _move_root_up
+        builder, [x.significand, doubled, off, off, off, off, *kinds], _moves(form), _move_root_up
     )
     odd = wires.bit(doubled, 0)
     field = wires.resize(wires.right(doubled, 1), form.exponent_bits)
@@ -147,11 +165,6 @@ def lower_sqrt(builder: Builder, kind: FloatType, a: Ref) -> Ref:
     return pack(wires, form, wires.unless(sign, nan), magnitude)
 
 
-def _root_moves(form: Format) -> int:
-    """Steps that move any significand up: all fours, then up to three ones."""
-    return form.fraction_bits // 4 + min(form.fraction_bits, 3)
-
-
 def _move_root_up(builder: Builder, state: list[Ref]) -> list[Ref]:
     """Shift the significand up four bits or one while they are 0; twice the field goes down with it.
 
@@ -160,10 +173,7 @@ def _move_root_up(builder: Builder, state: list[Ref]) -> list[Ref]:
     wires = Wires(builder)
     significand, doubled, begun, _, _, _, *kinds = state
     sign, small, top, plain = kinds
-    width = wires.width(significand)
-    low = wires.invert(wires.bit(significand, width - 1))
-    far = wires.none(wires.high_bits(significand, 4)) if width > 4 else wires.flag(False)
-    moved = wires.select(far, wires.left(significand, 4), wires.left(significand, 1))
+    significand, low, far = _up(wires, significand)
     # Less 4 or 1, but in the first step 3 or 0.
     most = wires.unless(far, begun)
     change = wires.cat(wires.both(far, begun), most, wires.either(most, wires.unless(begun, far)))
@@ -171,7 +181,7 @@ def _move_root_up(builder: Builder, state: list[Ref]) -> list[Ref]:
     zero = wires.both(small, plain)
     nan = wires.either(wires.unless(top, plain), wires.unless(sign, zero))
     return [
-        wires.select(low, moved, significand),
+        significand,
         wires.select(low, wires.subtract(doubled, change), doubled),
         wires.flag(True), nan, wires.either(nan, top), zero, *kinds,
     ]
