@@ -8,16 +8,21 @@ nothing is written; the exit status is 1 if the page is stale.
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from kera_hw.numerics.elementary import FUNCTIONS
+from kera_hw.rtl.lower.floats.table import UNITS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reference" / "conformance.md"
 SOURCES = ("tests/conformance/results", "tests/exhaustive/results")
 FORMATS = ("f16", "bf16", "f32", "f64")
+WIDTHS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 
 COLUMNS = {
     "interp": "interpreter", "model": "lowered graph", "rtl": "simulated Verilog", "formal": "proved",
@@ -26,6 +31,30 @@ _EXECUTORS = {
     "interpreter": "interp", "lowered graph": "model", "verilator": "rtl", "verilog": "rtl", "netlist": "rtl",
     "proof": "formal", "solver": "formal",
 }
+INTEGERS = "integers"
+_INTEGER = re.compile(r"\b[iu]\d+\b")
+_HEAD = """\
+# Conformance
+<!-- Made by tools/gen_conformance.py from the results of the long checks. -->
+
+What every float operation was held against, on how many inputs, and how many results differed in a bit.
+Unless a cell says otherwise, none differed.
+
+- **Interpreter**: the registry's reference evaluation. **Lowered graph**: the integer operations that
+  hardware is made of, run by the interpreter or as C++. **Simulated Verilog**: the emitted text in
+  Verilator, every vector twice: at full rate, with the cycles planned, and under random stalls.
+  **Proved**: for all inputs, by a solver, with a planted fault refuted.
+- *All* means that every input there is was tried. Other vectors are heavy in edges: exponents at the
+  ends and near each other, significands of few ones or zeros, operands that cancel, infinities, NaN.
+- A NaN result counts as right only if it is the canonical one; in SoftFloat's results any NaN stands
+  for it.
+- Oracles: SoftFloat is Berkeley SoftFloat 3e (`softfloatpy`), rounding to nearest even; MPFR is used
+  through `gmpy2`, at the format's own precision and exponent range with subnormals rounded once; exact
+  integers and rationals are Python's; the definition on integers spells out on bit patterns what is
+  meant by signs, extremes and classes of values.
+- `no unit`: hardware refuses the operation on that type (K0701) and never approximates it. A dash: not
+  compared there by these checks.
+"""
 
 
 @dataclass(frozen=True)
@@ -75,11 +104,12 @@ def _result(row: Mapping[str, Any]) -> Result:
     dtype = row.get("dtype") or row["type"]
     vectors = row["vectors"] if "vectors" in row else row["inputs"]
     executor = str(row.get("executor", "interp")).lower()
-    width = {"f16": 16, "bf16": 16, "f32": 32}.get(dtype, 0)
+    width = WIDTHS.get(dtype, 0)
+    exhaustive = bool(row.get("exhaustive", width and vectors == 1 << width))
     return Result(
         op if "." in op else f"floating.{op}", dtype, _EXECUTORS.get(executor, executor),
         row.get("oracle") or ("MPFR, close calls of libm" if "decided_by_libm" in row else "MPFR"),
-        vectors, row["differences"], bool(row.get("exhaustive", width and vectors == 1 << width)),
+        vectors, row["differences"], exhaustive and (not width or vectors == 1 << width),
         row.get("note", ""), row.get("command", ""),
     )
 
@@ -103,17 +133,19 @@ def _within_an_ulp(name: str, data: Mapping[str, Any], row: Mapping[str, Any]) -
     )
 
 
+# The page
+
+
+Cells = Mapping[str, Sequence[Result]]
+
+
 def conformance_page(results: list[Result]) -> str:
     """The page as markdown."""
-    lines = [
-        "# Conformance", "<!-- Made by tools/gen_conformance.py from the results of the long checks. -->\n",
-        "What every float operation was held against, on how many inputs, and how many results differed in a",
-        "bit. *All* means every input there is. Unless a cell says otherwise, none differed.", "",
-    ]
+    lines = [_HEAD]
     families: dict[str, dict[tuple[str, str], dict[str, list[Result]]]] = {}
     for result in results:
-        family = families.setdefault(result.op.partition(".")[0], {})
-        cells = family.setdefault((result.op, result.dtype), {})
+        family = families.setdefault(_family(result), {})
+        cells = family.setdefault((result.op, _row_type(result.dtype)), {})
         cells.setdefault(result.executor, []).append(result)
     for family in sorted(families, key=_family_rank):
         lines += _table(family, families[family])
@@ -125,43 +157,91 @@ def conformance_page(results: list[Result]) -> str:
     return "\n".join(lines) + "\n"
 
 
+_TITLES = {
+    "floating": "Arithmetic and signs", "functions": "Elementary functions", "compare": "Comparisons",
+    "convert": "Conversions", "other": "Other formats", "reduce": "Reductions", "neural": "Neural composites",
+}
+_INTRODUCTIONS = {
+    "functions": """\
+On f16, bf16 and f32 each is the real function's value rounded once; f64 has published algorithms, which are
+the definition there, within 1 ulp.""",
+    "convert": """\
+Integers of several widths share a row: a cell says how many types there are, and sums their vectors.""",
+    "other": """\
+Units are generic in exponent and fraction bits. These are the formats of 2 to 6 exponent bits and 1 to 10
+fraction bits.""",
+}
+
+
+def _family(result: Result) -> str:
+    if "odd formats" in result.dtype:
+        return "other"
+    family, _, verb = result.op.partition(".")
+    return "functions" if family == "floating" and verb in FUNCTIONS else family
+
+
+def _row_type(dtype: str) -> str:
+    """Conversions of any integer type share a row."""
+    return _INTEGER.sub(INTEGERS, dtype).replace("integers of 1 to 64 bits", INTEGERS)
+
+
 def _family_rank(family: str) -> int:
-    known = ["floating", "compare", "convert", "reduce", "neural"]
+    known = list(_TITLES)
     return known.index(family) if family in known else len(known)
 
 
-def _table(family: str, rows: Mapping[tuple[str, str], Mapping[str, list[Result]]]) -> list[str]:
-    titles = {"floating": "Arithmetic and functions", "compare": "Comparisons", "convert": "Conversions",
-              "reduce": "Reductions", "neural": "Neural composites"}
-    present = {executor for cells in rows.values() for executor in cells} | {"interp"}
+def _table(family: str, rows: Mapping[tuple[str, str], Cells]) -> list[str]:
+    present = {executor for cells in rows.values() for executor in cells}
     columns = {key: name for key, name in COLUMNS.items() if key in present}
     columns |= {key: key for key in sorted(present - set(COLUMNS))}
-    lines = [f"## {titles.get(family, family)}", "",
-             f"| operation | type | {' | '.join(columns.values())} |", "|---|---|" + "---|" * len(columns)]
+    lines = [f"## {_TITLES.get(family, family)}", ""]
+    if family in _INTRODUCTIONS:
+        lines += [_INTRODUCTIONS[family], ""]
+    lines += [f"| operation | type | {' | '.join(columns.values())} |", "|---|---|" + "---|" * len(columns)]
     for (op, dtype), cells in sorted(rows.items(), key=lambda item: (item[0][0], _format_rank(item[0][1]))):
-        shown = [_cell(cells.get(executor, [])) for executor in columns]
+        shown = [_cell(cells.get(executor, []), _absence(op, dtype, executor)) for executor in columns]
         lines.append(f"| `{op}` | {dtype} | {' | '.join(shown)} |")
     return [*lines, ""]
+
+
+def _absence(op: str, dtype: str, executor: str) -> str:
+    """What an empty cell says."""
+    unit = UNITS.get(op)
+    made = unit is None or dtype not in FORMATS or dtype in {kind.name for kind in unit.formats}
+    return "–" if made or executor == "interp" else "no unit"
 
 
 def _format_rank(dtype: str) -> tuple[int, str]:
     return (FORMATS.index(dtype) if dtype in FORMATS else len(FORMATS)), dtype
 
 
-def _cell(results: list[Result]) -> str:
+def _cell(results: Sequence[Result], empty: str) -> str:
     """Comparisons by one oracle together: notes of the same oracle tell what was varied."""
-    by: dict[tuple[str, str], list[Result]] = {}
+    by: dict[tuple[str, str, bool], list[Result]] = {}
     for result in results:
         label = result.note if not result.note.startswith(("order", "mul")) else ""
-        by.setdefault((result.oracle, label), []).append(result)
-    parts: list[str] = []
-    for (oracle, note), group in by.items():
-        count, wrong = sum(item.vectors for item in group), sum(item.differences for item in group)
-        complete = all(item.exhaustive for item in group)
-        text = f"{'all ' if complete else ''}{count:,} against {oracle}" if count else oracle
-        text += f" ({note})" if note else ""
-        parts.append(text + (f" **{wrong:,} differ**" if wrong else ""))
-    return "; ".join(parts) or "–"
+        by.setdefault((result.oracle, label, result.exhaustive), []).append(result)
+    return "; ".join(_compared(*key, group) for key, group in by.items()) or empty
+
+
+def _compared(oracle: str, note: str, exhaustive: bool, group: Sequence[Result]) -> str:
+    count, wrong = sum(item.vectors for item in group), sum(item.differences for item in group)
+    text = f"{'all ' if exhaustive else ''}{count:,} against {oracle}" if count else oracle
+    notes = [part for part in (_types(group), note) if part]
+    text += f" ({'; '.join(notes)})" if notes else ""
+    return text + (f" **{wrong:,} differ**" if wrong else "")
+
+
+def _types(group: Sequence[Result]) -> str:
+    """Which integer types a conversion was tried with."""
+    if any("integers of 1 to 64 bits" in item.dtype for item in group):
+        return "every type of 1 to 64 bits"
+    found = sorted({name for item in group for name in _INTEGER.findall(item.dtype)}, key=_type_rank)
+    return f"{len(found)} types: {' '.join(found)}" if len(found) > 1 else "".join(found)
+
+
+def _type_rank(name: str) -> tuple[int, str]:
+    return int(name[1:]), name
 
 
 def main() -> int:

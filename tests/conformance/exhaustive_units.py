@@ -125,7 +125,7 @@ _MAIN = """
 #include <cstring>
 %(function)s
 enum { BLOCK = 4096 };
-static uint64_t results[BLOCK];
+static %(word)s results[BLOCK];
 [[maybe_unused]] static uint64_t bits(float f) {
   uint32_t u; memcpy(&u, &f, 4); return f != f ? 0x7fc00000u : u;
 }
@@ -160,17 +160,21 @@ static uint64_t split(uint32_t u, int &exponent) {
   unsigned __int128 unit = (unsigned __int128)1 << one;
   return a * a * mx < unit && unit < b * b * mx;
 }
+[[gnu::always_inline]] static inline bool right(uint32_t u, uint64_t result) {
+  const uint64_t got = result & %(mask)s;
+  [[maybe_unused]] const float x = value(u);
+  return %(right)s;
+}
 int main(int, char **argv) {
   uint64_t first = strtoull(argv[1], 0, 0), last = strtoull(argv[2], 0, 0), wrong = 0;
   for (uint64_t start = first; start <= last; start += BLOCK) {
     uint64_t count = last - start + 1 < BLOCK ? last - start + 1 : BLOCK;
-    for (uint64_t k = 0; k < count; k++) results[k] = lowered(start + k) & %(mask)s;
-    for (uint64_t k = 0; k < count; k++) {
-      uint32_t u = (uint32_t)(start + k);
-      uint64_t got = results[k];
-      [[maybe_unused]] float x = value(u);
-      if (%(right)s) continue;
-      if (++wrong <= 100) printf("wrong %%08x got %%llx\\n", u, (unsigned long long)got);
+    for (uint32_t k = 0; k < count; k++) results[k] = lowered((uint32_t)start + k);
+    uint32_t bad = 0;
+    for (uint32_t k = 0; k < count; k++) bad |= !right((uint32_t)start + k, results[k]);
+    for (uint32_t k = 0; bad && k < count; k++) {
+      if (right((uint32_t)start + k, results[k]) || ++wrong > 100) continue;
+      printf("wrong %%08x got %%llx\\n", (uint32_t)start + k, (unsigned long long)results[k]);
     }
   }
   printf("count %%llu wrong %%llu\\n", (unsigned long long)(last - first + 1), (unsigned long long)wrong);
@@ -188,8 +192,11 @@ def region_of(case: Case) -> Region:
 def run(case: Case, first: int = 0, last: int = LAST) -> list[str]:
     """The native program's lines: up to 100 wrong inputs, and the counts."""
     region = region_of(case)
-    mask = (1 << width_of(region.results[0].type)) - 1
-    parts = {"function": emit_function(region, "lowered"), "mask": f"{mask:#x}ull", "right": case.right}
+    width = width_of(region.results[0].type)
+    parts = {
+        "function": emit_function(region, "lowered"), "right": case.right,
+        "mask": f"{(1 << width) - 1:#x}ull", "word": f"uint{32 if width <= 32 else 64}_t",
+    }
     with tempfile.TemporaryDirectory() as work:
         source, binary = Path(work) / "model.cpp", Path(work) / "model"
         source.write_text(_MAIN % parts)
