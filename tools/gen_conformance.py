@@ -32,6 +32,8 @@ _EXECUTORS = {
     "proof": "formal", "solver": "formal",
 }
 INTEGERS = "integers"
+_SOFT_WIDTHS = "32 and 64 bits"
+"""The note of conversions from integers that SoftFloat has."""
 _INTEGER = re.compile(r"\b[iu]\d+\b")
 _HEAD = """\
 # Conformance
@@ -227,7 +229,7 @@ def _cell(results: Sequence[Result], empty: str) -> str:
 def _compared(oracle: str, note: str, exhaustive: bool, group: Sequence[Result]) -> str:
     count, wrong = sum(item.vectors for item in group), sum(item.differences for item in group)
     text = f"{'all ' if exhaustive else ''}{count:,} against {oracle}" if count else oracle
-    notes = [part for part in (_types(group), note) if part]
+    notes = [part for part in (_types(group) if note != _SOFT_WIDTHS else "", note) if part]
     text += f" ({'; '.join(notes)})" if notes else ""
     return text + (f" **{wrong:,} differ**" if wrong else "")
 

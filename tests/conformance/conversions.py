@@ -71,7 +71,8 @@ def integer_to_float(count: int, kinds: Sequence[IntType] = INTEGERS) -> Iterato
             want = rounder.bits_out(rounder.integers(numbers.tolist()))
             yield _row(source, target, rounder.name, got, want, complete)
             if source.width_bits in (32, 64) and target != BF16:
-                yield _row(source, target, "SoftFloat 3e", got, _soft_from(source, target, numbers), False)
+                want = _soft_from(source, target, numbers)
+                yield _row(source, target, "SoftFloat 3e", got, want, False, "32 and 64 bits")
 
 
 def _soft_name(kind: IntType) -> str:
@@ -179,7 +180,7 @@ def merged(rows: Iterator[Row], label: str) -> Iterator[Row]:
         old = found.get((dtype, row.oracle), Row(row.op, dtype, row.oracle, 0, 0, True))
         found[dtype, row.oracle] = Row(
             row.op, dtype, row.oracle, old.vectors + row.vectors, old.differences + row.differences,
-            old.exhaustive and row.exhaustive,
+            old.exhaustive and row.exhaustive, note=row.note,
         )
     yield from found.values()
 

@@ -86,7 +86,8 @@ def checks(op: str, kind: FloatType, count: int, folded: bool = False) -> Iterat
         total += len(want)
     note = f"folded, interval {executor.design.plan.initiation_interval}" if folded else ""
     for where, differences in wrong.items():
-        yield Row(f"floating.{op}", kind.name, name, total, differences, complete, where, note)
+        graph = executor.design.flat.region.hash.hex()[:16]
+        yield Row(f"floating.{op}", kind.name, name, total, differences, complete, where, note, graph)
 
 
 def main(arguments: list[str]) -> int:

@@ -15,7 +15,10 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True)
 class Row:
-    """One cell of the table: what was compared, by whom, how often, and how often it differed."""
+    """One cell of the table: what was compared, by whom, how often, and how often it differed.
+
+    ``graph``: of hardware, the first sixteen digits of its flat region's hash, which tell a stale row.
+    """
 
     op: str
     dtype: str
@@ -25,6 +28,7 @@ class Row:
     exhaustive: bool = False
     executor: str = "interp"
     note: str = ""
+    graph: str = ""
 
 
 def write(name: str, rows: Iterable[Row], command: str) -> int:

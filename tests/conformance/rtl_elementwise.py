@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ BY_BITS = {
 DEFINITION = "the definition on integers"
 WIDTHS = (1, 8, 13, 16, 31, 32, 33, 63, 64)
 INTEGERS = tuple(IntType(width, signed) for width in WIDTHS for signed in (True, False))
+Check = Callable[[FloatType, int], Iterator[Row]]
 _CHUNK = 200_000
 
 
@@ -70,24 +71,26 @@ class Design:
 
 
 class Tally:
-    """How many results of each operation differed, by executor."""
+    """How many results of each operation of a design differed, by executor."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, design: Design, size: int) -> None:
+        self.design = design
         self.wrong = {"model": [0] * size, "rtl": [0] * size}
         self.total = 0
 
-    def add(self, results: dict[str, Sequence[Any]], wants: Sequence[Bits]) -> None:
+    def add(self, columns: dict[str, Any], wants: Sequence[Bits]) -> None:
         self.total += len(wants[0])
-        for where, found in results.items():
+        for where, found in self.design.results(columns).items():
             assert len(found) == len(wants)
             for k, (got, want) in enumerate(zip(found, wants)):
                 self.wrong[where][k] += _differing(got, want)
 
     def rows(self, names: Sequence[str], dtypes: Sequence[str], by: Sequence[str], complete: bool
              ) -> Iterator[Row]:
+        graph = self.design.executor.design.flat.region.hash.hex()[:16]
         for k, (name, dtype, who) in enumerate(zip(names, dtypes, by)):
             for where, wrong in self.wrong.items():
-                yield Row(name, dtype, who, self.total, wrong[k], complete, where)
+                yield Row(name, dtype, who, self.total, wrong[k], complete, where, graph=graph)
 
 
 def _differing(found: Any, want: Bits) -> int:
@@ -104,7 +107,7 @@ def compared(kind: FloatType, count: int) -> Iterator[Row]:
     design = Design(f"a: {kind}, b: {kind}", results)
     names = [f"compare.{verb}" for verb in RELATIONS]
     names += [f"floating.{verb}" for verb in (*INTEGRAL, *BY_BITS)]
-    tally, rng = Tally(len(names)), np.random.default_rng(kind.width_bits * 100 + kind.exponent_bits)
+    tally, rng = Tally(design, len(names)), np.random.default_rng(kind.width_bits * 100 + kind.exponent_bits)
     soft = ""
     while tally.total < count:
         a, b = operands(kind, 2, min(_CHUNK, count - tally.total), rng)
@@ -113,7 +116,7 @@ def compared(kind: FloatType, count: int) -> Iterator[Row]:
             arity, function = by_bits[verb]
             rows = map(function, *(column.tolist() for column in (a, b)[:arity]))
             wants.append(np.array(list(rows), np.bool_ if verb.startswith("is_") else bits_dtype(kind)))
-        tally.add(design.results({"a": values_of(a, kind), "b": values_of(b, kind)}), wants)
+        tally.add({"a": values_of(a, kind), "b": values_of(b, kind)}, wants)
     by = [soft] * (len(RELATIONS) + len(INTEGRAL)) + [DEFINITION] * len(BY_BITS)
     yield from tally.rows(names, [name] * len(names), by, False)
 
@@ -148,8 +151,8 @@ def converted(kind: FloatType, count: int) -> Iterator[Row]:
     for target in others:
         rounder = oracle.mpfr(target)
         wants.append(rounder.bits_out([rounder.rounded(value) for value in exact]))
-    tally = Tally(len(targets))
-    tally.add(design.results({"a": values_of(bits, kind)}), wants)
+    tally = Tally(design, len(targets))
+    tally.add({"a": values_of(bits, kind)}, wants)
     by = ["exact integers"] * len(INTEGERS) + ["MPFR"] * len(others)
     dtypes = [f"{kind} -> {target}" for target in targets]
     yield from tally.rows(["convert.cast"] * len(targets), dtypes, by, complete)
@@ -180,8 +183,8 @@ def _from_integers(sources: Sequence[IntType], count: int) -> Iterator[Row]:
         for kind in FORMATS:
             rounder = oracle.mpfr(kind)
             wants.append(rounder.bits_out(rounder.integers(numbers.tolist())))
-    tally = Tally(len(results))
-    tally.add(design.results(columns), wants)
+    tally = Tally(design, len(results))
+    tally.add(columns, wants)
     names = [f"{source} -> {kind}" for source in sources for kind in FORMATS]
     sizes = [min(count, 1 << source.width_bits) for source in sources for _ in FORMATS]
     for k, row in enumerate(tally.rows(["convert.cast"] * len(names), names, ["MPFR"] * len(names), False)):
@@ -198,8 +201,8 @@ def functions(kind: FloatType, count: int) -> Iterator[Row]:
     for name in FUNCTIONS:
         if kind not in UNITS[f"floating.{name}"].formats:
             continue
-        design, tally = Design(f"a: {kind}", [(f"{name}(a)", str(kind))]), Tally(1)
-        tally.add(design.results({"a": values}), [correct(name, values, kind).view(bits_dtype(kind))])
+        tally = Tally(Design(f"a: {kind}", [(f"{name}(a)", str(kind))]), 1)
+        tally.add({"a": values}, [correct(name, values, kind).view(bits_dtype(kind))])
         yield from tally.rows([f"floating.{name}"], [str(kind)], ["MPFR"], complete)
 
 
