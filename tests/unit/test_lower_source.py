@@ -212,6 +212,19 @@ def test_large_and_deep_programs_compile() -> None:
 
 
 @pytest.mark.timeout(30)
+def test_tables_cost_their_elements_once() -> None:
+    passes("""
+        const SQUARES: [u32; 8192] = map(iota::<u32, 8192>(), |i| i * i + 1);
+        const SUMS: [u32; 8192] = scan(SQUARES, 0, |s, x| s + x);
+        const ROWS: [i32; 64] = reduce(reshape::<128, 64>(iota::<i32, 8192>()), [0; 64], |s, r| s + r);
+        test "tables" {
+            assert_eq(SQUARES[8191], 67092482u32);
+            assert_eq(SUMS[2], 1u32 + 2 + 5);
+            assert_eq(ROWS[63], 528256);
+        }""")
+
+
+@pytest.mark.timeout(30)
 def test_a_constant_that_takes_too_long_is_refused() -> None:
     text = """
         fn slow(x: u32) -> u32 {

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import cast
 
 from kera_hw.frontend.sema import hir
-from kera_hw.types import TensorType
+from kera_hw.types import TensorType, Type
 
 #: The most operations one constant may take; more is K0214.
 MAX_CONSTANT_WORK = 5_000_000
@@ -22,12 +22,12 @@ def work(part: object, known: dict[hir.Function, int] | None = None) -> int:
         return sum(work(item, known) for item in cast("tuple[object, ...]", part))
     if not isinstance(part, _PARTS) or isinstance(part, hir.Const):
         return 0
+    if isinstance(part, hir.HigherOrder):  # the operands are computed once, the lambda for every element
+        first = part.args[0].type
+        return 1 + work(part.args, known) + work(part.body, known) * _elements(part, first)
     inner = 1 + sum(work(getattr(part, item.name), known) for item in fields(part))
     if isinstance(part, (hir.For, hir.While)):
         return inner * max(1, part.count if isinstance(part, hir.For) else part.max_count)
-    if isinstance(part, hir.HigherOrder):
-        first = part.args[0].type
-        return inner * max(1, first.size if isinstance(first, TensorType) else 1)
     if isinstance(part, hir.Call):
         return inner + _function(part.function, known)
     if isinstance(part, hir.StreamApply):
@@ -35,6 +35,13 @@ def work(part: object, known: dict[hir.Function, int] | None = None) -> int:
     if isinstance(part, hir.Expr) and isinstance(part.type, TensorType):
         return inner + part.type.size
     return inner
+
+
+def _elements(part: hir.HigherOrder, first: Type) -> int:
+    """How often the lambda runs: `map` and `zip` on every element, `reduce` and `scan` on every row."""
+    if not isinstance(first, TensorType):
+        return 1
+    return max(1, first.size if part.name in ("map", "zip") else first.shape[0])
 
 
 def _function(function: hir.Function, known: dict[hir.Function, int]) -> int:
