@@ -57,9 +57,22 @@ def find_export(loaded: Loaded, name: str | None) -> Export | Diagnostic:
     if found is not None:
         return found
     names = ", ".join(item.name for item in exports) or "none"
+    if name is not None and name in _left_out(loaded):
+        return Diagnostic("K0902", f"`{name}` has an effect that no target performs yet, so it was left out.")
+    if name is None and not exports:
+        return Diagnostic("K0902", "The program exports no function that could be run.")
     if name is None:
         return Diagnostic("K0902", f"The program exports several functions; name one with --fn: {names}.")
     return Diagnostic("K0902", f"The program does not export `{name}`; its exports are: {names}.")
+
+
+def _left_out(loaded: Loaded) -> set[str]:
+    """Public functions of the source that the graph lacks (K0502)."""
+    program = loaded.frontend.program if loaded.frontend is not None else None
+    if program is None or loaded.graph is None:
+        return set()
+    named = {item.public_name for item in program.functions if item.public_name is not None}
+    return named - {item.name for item in loaded.graph.exports}
 
 
 def optimise(graph: Graph, level: str = "standard") -> Optimised:
