@@ -12,6 +12,7 @@ from kera_hw.cli.main import main
 from kera_hw.driver.formal import prove_export
 from kera_hw.driver.hardware import design_hardware
 from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.verify import verify_export
 from kera_hw.rtl.emit.verilog import Emitted
 from kera_hw.rtl.formal.circuit import emitted_circuit
 from kera_hw.rtl.toolchain.harness import measure
@@ -87,3 +88,12 @@ def test_the_receipt_names_the_emitter(tmp_path: Path) -> None:
     assert json.loads((out / "plan.json").read_text())["emitter"] == "amaranth"
     assert "module fir_datapath" in (out / "fir.v").read_text()
     assert main(["build", str(FIR), "--emit", "verilog", "--emitter", "vhdl", "-o", str(out)]) == 2
+
+
+def test_a_folded_loop_by_way_of_amaranth(tmp_path: Path) -> None:
+    path = tmp_path / "quotient.kera"
+    path.write_text("pub fn quotient(a: f16, b: f16) -> f16 { a / b }\n")
+    graph = kera_hw.load(path).graph
+    export, options = graph.exports[0], TargetOptions(interval=16, emitter="amaranth")
+    report = verify_export(graph, export, ["interp", "rtl"], 2000, 4, [], options)
+    assert report.equal and report.plans["rtl"]["initiation_interval"] == 16

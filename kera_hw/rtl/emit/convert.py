@@ -3,8 +3,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, Signal
@@ -25,23 +26,32 @@ _OTHER_ATTRIBUTES = ("generator", "top", "always_comb", "always_ff", "full_case"
 _INITIAL = re.compile(r"^(\s*)(reg (?:\[\d+:0\] )?)(\w+|\\\S+ )( ?)= ([^;]+);$")
 
 
-def module_verilog(
-    design: Elaboratable, name: str, ports: Sequence[Signal], *,
-    sources: Collection[str] = (), depth: int = 0,
-) -> str:
-    """Tidy Verilog of an Amaranth design as module ``name``, its submodules as ``name_<submodule>``.
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What is known of the submodule ``datapath`` of a design.
 
-    Signals whose place (``path:line``) is among ``sources`` keep it as their ``src`` attribute. ``depth`` is
-    how many operators may follow each other without a register in between.
+    Signals whose place (``path:line``) is among ``sources`` keep it as their ``src`` attribute. Registers
+    other than ``states`` start with any value: Amaranth gives each an initial one, which would keep synthesis
+    from moving it into a memory. ``depth`` is how many cells there are between two registers at most.
     """
-    with _room_for(depth):
-        text = rtlil.convert(design, name=name, ports=ports, emit_src=bool(sources))
+
+    sources: frozenset[str]
+    states: frozenset[str]
+    depth: int
+
+
+def module_verilog(
+    design: Elaboratable, name: str, ports: Sequence[Signal], inside: Inside | None = None,
+) -> str:
+    """Tidy Verilog of an Amaranth design as module ``name``, its submodules as ``name_<submodule>``."""
+    with _room_for(inside.depth if inside else 0):
+        text = rtlil.convert(design, name=name, ports=ports, emit_src=inside is not None)
     passes = [*_TIDY, _WRITE.format(options="-norename -noattr")]
-    if sources:
+    if inside is not None:
         removed = " ".join(f"-remove {attribute}" for attribute in _OTHER_ATTRIBUTES)
         passes[-1:] = [f"attrmap {removed}", f"attrmap -modattr {removed}", _WRITE.format(options="")]
     with scratch("convert") as work:
-        lines = _renamed(_placed(text.splitlines(), frozenset(sources)), name)
+        lines = _renamed(text.splitlines() if inside is None else _marked(text.splitlines(), inside), name)
         (work / "design.il").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
         run_script(passes, work)
         written = (work / "design.v").read_text("utf-8").splitlines()
@@ -61,22 +71,34 @@ def _room_for(depth: int) -> Generator[None]:
         sys.setrecursionlimit(before)
 
 
-def _placed(lines: Sequence[str], sources: frozenset[str]) -> Iterator[str]:
-    """RTLIL in which wires alone have places, and only the user's: Amaranth puts its caller's everywhere."""
-    place = ""
+def _marked(lines: Sequence[str], inside: Inside) -> Iterator[str]:
+    """RTLIL with the user's places, on wires alone, where Amaranth has its callers', and states' values."""
+    attributes: list[str] = []
+    in_datapath = False
     for line in lines:
         text = line.lstrip()
-        if text.startswith("attribute \\src "):
-            place = line
+        if text.startswith("attribute "):
+            attributes.append(line)
             continue
-        if place and not text.startswith("attribute "):
-            if text.startswith("wire ") and place.split('"')[1] in sources:
-                yield place
-            place = ""
+        if text.startswith("module "):
+            in_datapath = text.endswith(".datapath")
+        states = inside.states if in_datapath else None
+        yield from (item for item in attributes if _kept(item, text.split(), inside.sources, states))
+        attributes = []
         yield line
 
 
-def _renamed(lines: Iterator[str], name: str) -> Iterator[str]:
+def _kept(
+    attribute: str, item: Sequence[str], sources: frozenset[str], states: frozenset[str] | None,
+) -> bool:
+    """Whether an attribute of an item of RTLIL stays; unless None, ``states`` alone have initial values."""
+    _, name, value = attribute.lstrip().split(" ", 2)
+    if name == "\\src":
+        return item[0] == "wire" and value.strip('"') in sources
+    return name != "\\init" or states is None or item[-1].removeprefix("\\") in states
+
+
+def _renamed(lines: Iterable[str], name: str) -> Iterator[str]:
     """RTLIL whose submodules have plain names: ``fir_datapath`` for ``fir.datapath``."""
     for line in lines:
         text = line.lstrip()

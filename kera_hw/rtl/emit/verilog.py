@@ -13,7 +13,7 @@ from amaranth.hdl import Elaboratable, Instance
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.amaranth_datapath import AmaranthDatapath, place_of
 from kera_hw.rtl.emit.cells import write_cell
-from kera_hw.rtl.emit.convert import module_verilog
+from kera_hw.rtl.emit.convert import Inside, module_verilog
 from kera_hw.rtl.emit.ecp5 import write_ecp5_cell
 from kera_hw.rtl.emit.handshake import (
     MOST_DATA_BITS,
@@ -141,8 +141,9 @@ def _write_amaranth(
     spec = shell_spec(netlist, plan, control, datapath.build)
     top = shell_of(interface, spec)
     places = {place_of(cell.origin) for cell in netlist.cells if cell.origin is not None}
-    sources = {f"{path}:{line}" for path, line in places}
-    text = module_verilog(top, netlist.name, top.ports(), sources=sources, depth=len(netlist.cells))
+    sources = frozenset(f"{path}:{line}" for path, line in places)
+    inside = Inside(sources, frozenset(layout.states), len(netlist.cells))
+    text = module_verilog(top, netlist.name, top.ports(), inside)
     return [_UNCHECKED + "\n" + text + _CHECKED], layout
 
 
