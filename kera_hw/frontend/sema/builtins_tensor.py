@@ -107,8 +107,9 @@ def _reshape(ctx: Context, args: Arguments) -> Value:
         ctx.shared.errors += 1
         return broken(args.span)
     value, kind = operand
-    made = _with_shape(kind, tuple(sizes))
-    assert isinstance(made, TensorType)
+    made = make_tensor(ctx, kind.element, tuple(sizes), args.span, kind.space) if sizes else kind.element
+    if not isinstance(made, TensorType):
+        return broken(args.span)
     if made.size != kind.size:
         return ctx.fail(
             "K0311",

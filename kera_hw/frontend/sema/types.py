@@ -37,6 +37,8 @@ _FOREIGN = {
 }
 #: More elements than this no tensor has; a limit far beyond memory that keeps arithmetic on sizes small.
 MAX_ELEMENTS = 1 << 40
+#: The most axes, those within its elements included: arrays of NumPy have a limit, and a batch adds one.
+MAX_AXES = 24
 
 
 #: More scalars and tensors than this no struct or tuple holds, however nested.
@@ -244,7 +246,23 @@ def make_tensor(ctx: Context, element: Type, shape: tuple[int, ...], span: Span,
     if made.size > MAX_ELEMENTS:
         ctx.report("K0319", f"A tensor of {made.size} elements is too large.", span)
         return ERROR
+    axes = _axes(made)
+    if axes > MAX_AXES:
+        ctx.report("K0319", f"A tensor has at most {MAX_AXES} axes, and this one has {axes}.", span)
+        return ERROR
     return made
+
+
+def _axes(kind: Type) -> int:
+    """Axes of the arrays that hold a value of the type."""
+    kind = shallow(kind)
+    if isinstance(kind, TensorType):
+        return len(kind.shape) + _axes(kind.element)
+    if isinstance(kind, TupleType):
+        return max((_axes(item) for item in kind.items), default=0)
+    if isinstance(kind, StructType):
+        return max((_axes(item) for _, item in kind.fields), default=0)
+    return 0
 
 
 def _space_type(ctx: Context, node: ast.SpaceType) -> Type:
