@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kera_hw.frontend.sema.builtin_names import BUILTINS, Parameters
+from kera_hw.frontend.sema.builtin_names import BUILTINS, MODE_WORDS, Parameters
 from kera_hw.frontend.sema.context import Context, Value, broken
 from kera_hw.frontend.sema.scope import closest
 from kera_hw.frontend.sema.types import resolve_type, size_argument
@@ -123,8 +123,9 @@ def walk_all(ctx: Context, args: list[ast.Arg]) -> None:
     """Walk arguments for the names in them, where the call itself is at fault."""
     for arg in args:
         if arg.value is not None and not isinstance(arg.value, (ast.Lambda, ast.Borrow)):
-            plain = isinstance(arg.value, ast.PathExpr) and arg.name is not None  # perhaps a mode word
-            if not plain:
+            word = arg.value.name if isinstance(arg.value, ast.PathExpr) else None
+            is_mode = word is not None and (arg.name is not None or word in MODE_WORDS)
+            if not is_mode:
                 ctx.expr(arg.value)
 
 

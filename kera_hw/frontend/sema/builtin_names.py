@@ -22,6 +22,13 @@ def _row(text: str, turbofish: str = "") -> Parameters:
     return Parameters(tuple(name.rstrip("?.") for name in names), turbofish, required, repeated)
 
 
+#: Words that stand for themselves in the position of a mode.
+ORDERS = ("lanes", "sequential", "tree", "exact")
+PRODUCTS = ("fused", "unfused", "wide")
+ROUNDINGS = ("floor", "trunc", "half_up", "half_even")
+OVERFLOWS = ("wrap", "saturate")
+MODE_WORDS = frozenset((*ORDERS, *PRODUCTS, *ROUNDINGS, *OVERFLOWS))
+
 _UNARY = (
     "abs neg sign sqrt rsqrt recip floor ceil round trunc exp exp2 log log2 sin cos tanh sigmoid erf relu "
     "gelu silu is_nan is_finite reverse_bits reverse_bytes popcount clz ctz"

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.arguments import Arguments, builtin
+from kera_hw.frontend.sema.builtin_names import OVERFLOWS, ROUNDINGS
 from kera_hw.frontend.sema.context import Context, Value, broken, poison
 from kera_hw.frontend.sema.elementwise import framed, make_op
 from kera_hw.frontend.sema.unify import ERROR, describe, has_error, resolve, scalar_part, shallow
@@ -15,21 +16,31 @@ def _width(kind: Type) -> int:
     return 1 if isinstance(kind, BoolType) else 0
 
 
+def _target(ctx: Context, args: Arguments, source: Type) -> Type:
+    """The element type asked for; a tensor's type names it too, where the shape agrees."""
+    target = args.type(ctx)
+    if len(args.turbofish) > 1:
+        ctx.report("K0314", f"`{args.name}` takes one type, and here are {len(args.turbofish)}.",
+                   args.turbofish[1].span)
+        return ERROR
+    if not isinstance(target, TensorType) or source is ERROR:
+        return target
+    if not isinstance(source, TensorType) or source.shape != target.shape:
+        ctx.report(
+            "K0312", f"`{args.name}` keeps the shape, so {describe(source)} cannot become `{target}`.",
+            args.span,
+        )
+        return ERROR
+    return target.element
+
+
 @builtin("bitcast")
 def _bitcast(ctx: Context, args: Arguments) -> Value:
-    target = args.type(ctx)
     value = args.value(ctx, "x")
     source = shallow(value.type)
+    target = _target(ctx, args, source)
     if has_error(target) or source is ERROR:
         return broken(args.span)
-    if isinstance(target, TensorType):
-        if not isinstance(source, TensorType) or source.shape != target.shape:
-            return ctx.fail(
-                "K0312",
-                f"`bitcast` keeps the shape, so {describe(source)} cannot become `{target}`.",
-                args.span,
-            )
-        target = target.element
     kind = framed(source if isinstance(source, TensorType) else None, target)
 
     def build() -> hir.Expr:
@@ -52,11 +63,11 @@ def _bitcast(ctx: Context, args: Arguments) -> Value:
 
 @builtin("round_to")
 def _round_to(ctx: Context, args: Arguments) -> Value:
-    target = args.type(ctx)
     value = args.value(ctx, "x")
-    mode = args.mode(ctx, "mode", ("floor", "trunc", "half_up", "half_even"), "half_even")
-    overflow = args.mode(ctx, "overflow", ("wrap", "saturate"), "wrap")
     source = shallow(value.type)
+    target = _target(ctx, args, source)
+    mode = args.mode(ctx, "mode", ROUNDINGS, "half_even")
+    overflow = args.mode(ctx, "overflow", OVERFLOWS, "wrap")
     if has_error(target) or source is ERROR or mode is None or overflow is None:
         return broken(args.span)
     if not isinstance(target, FixType):

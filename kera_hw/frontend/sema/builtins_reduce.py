@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.arguments import Arguments, builtin
+from kera_hw.frontend.sema.builtin_names import ORDERS, PRODUCTS
 from kera_hw.frontend.sema.context import Context, Value, broken, poison
 from kera_hw.frontend.sema.elementwise import family, make_op, same_elements
 from kera_hw.frontend.sema.literals import literal_value
@@ -12,8 +13,6 @@ from kera_hw.frontend.sema.unify import ERROR, describe, resolve, scalar_part, s
 from kera_hw.support import Span
 from kera_hw.types import BOOL, F32, U32, FloatType, IntType, TensorType, Type
 
-_ORDERS = ("lanes", "sequential", "tree", "exact")
-_MULS = ("fused", "unfused", "wide")
 #: Families each reduction is defined for.
 _ALLOWED = {
     "sum": "integer fixed floating",
@@ -50,7 +49,7 @@ def reduction(ctx: Context, args: Arguments, value: Value) -> Value:
         )
     axis = args.axis(ctx, len(source.shape))
     ordered = args.name in ("sum", "prod", "mean")
-    order = args.mode(ctx, "order", _ORDERS, "") if ordered else ""
+    order = args.mode(ctx, "order", ORDERS, "") if ordered else ""
     if axis is None or order is None:
         return broken(args.span)
     length = source.size if axis < 0 else source.shape[axis]
@@ -150,8 +149,8 @@ def _product(
 @builtin("dot")
 def _dot(ctx: Context, args: Arguments) -> Value:
     operands = _operands(ctx, args, ("a", "b"), (1, 1))
-    order = args.mode(ctx, "order", _ORDERS, "")
-    mul = args.mode(ctx, "mul", _MULS, "")
+    order = args.mode(ctx, "order", ORDERS, "")
+    mul = args.mode(ctx, "mul", PRODUCTS, "")
     if operands is None or order is None or mul is None:
         return broken(args.span)
     (_, a), (second, b) = operands
@@ -163,7 +162,7 @@ def _dot(ctx: Context, args: Arguments) -> Value:
 @builtin("matmul")
 def _matmul(ctx: Context, args: Arguments) -> Value:
     operands = _operands(ctx, args, ("a", "b"), (2, 2))
-    mul = args.mode(ctx, "mul", _MULS, "")
+    mul = args.mode(ctx, "mul", PRODUCTS, "")
     if operands is None or mul is None:
         return broken(args.span)
     (_, a), (second, b) = operands
@@ -187,7 +186,7 @@ def _window(ctx: Context, args: Arguments, size: int, kernel: int, stride: int, 
 def _conv2d(ctx: Context, args: Arguments) -> Value:
     operands = _operands(ctx, args, ("x", "w"), (3, 4))
     stride, pad = args.integer(ctx, "stride", 1, 1), args.integer(ctx, "pad", 0, 0)
-    mul = args.mode(ctx, "mul", _MULS, "")
+    mul = args.mode(ctx, "mul", PRODUCTS, "")
     if operands is None or stride is None or pad is None or mul is None:
         return broken(args.span)
     (_, x), (second, w) = operands

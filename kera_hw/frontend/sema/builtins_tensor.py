@@ -87,8 +87,8 @@ def _iota(ctx: Context, args: Arguments) -> Value:
         )
     element = args.type(ctx)
     args.turbofish = args.turbofish[1:]
-    sizes = args.sizes(ctx)
-    if has_error(element) or sizes is None:
+    sizes = None if has_error(element) else args.sizes(ctx)
+    if sizes is None:
         ctx.shared.errors += 1
         return broken(args.span)
     if not isinstance(element, (IntType, FixType, FloatType)):

@@ -214,6 +214,10 @@ def size_argument(ctx: Context, arg: ast.GenericArg) -> int | None:
         if arg.type is not None and not isinstance(arg.type, ast.Error):
             ctx.report("K0314", "A size is needed here, and this is a type.", arg.span)
         return None
+    name = path.name or ""
+    if not path.is_qualified and ctx.lookup(name) is None and builtin_type(name) is not None:
+        ctx.report("K0314", f"A size is needed here, and `{name}` is a type.", arg.span)
+        return None
     symbol = find(ctx, path)
     found = None if symbol is None else constant_of(ctx, symbol, path.name or "", path.span)
     if found is None:
