@@ -152,13 +152,18 @@ def staged_fanout(problem: Problem, stage: Sequence[int], slack: int = 0) -> Int
         if not readings:
             continue
         width = problem.netlist.cells[source].width
-        for at in {stage[r.node] for r in readings}:
-            here = [r for r in readings if abs(stage[r.node] - at) <= slack]
-            later = [r for r in readings if stage[r.node] > at + slack]
-            loading = _loading(width, here) + (_loading(width, later) > 0)
-            for r in (r for r in here if stage[r.node] == at and r.node < problem.cell_count):
-                most = int(loading[r.low : r.low + r.width].max())
-                loads_of[source, r.node] = max(loads_of.get((source, r.node), 0), most)
+        stages = [stage[r.node] for r in readings]
+        for at in set(stages):
+            here = [r for r, s in zip(readings, stages) if abs(s - at) <= slack]
+            loading = _loading(width, here)
+            later = [r for r, s in zip(readings, stages) if s > at + slack]
+            if later:
+                kept = _loading(width, later)
+                loading = [load + (more > 0) for load, more in zip(loading, kept)]
+            for r in here:
+                if stage[r.node] == at and r.node < problem.cell_count:
+                    most = max(loading[r.low : r.low + r.width])
+                    loads_of[source, r.node] = max(loads_of.get((source, r.node), 0), most)
     edges = problem.edges
     pairs = zip(edges.source.tolist(), edges.target.tolist())
     return np.array([loads_of[pair] for pair in pairs], dtype=np.int64)
@@ -197,7 +202,7 @@ def _edges(netlist: Netlist, model: DelayModel, found: Sequence[Sequence[Reading
             if r.node >= count:
                 continue
             sink = netlist.cells[r.node]
-            fanout = int(loading[r.low : r.low + r.width].max())
+            fanout = max(loading[r.low : r.low + r.width])
             chained = model.through_ps(driver, r.low, sink, r.position, r.width)
             registered = model.logic_ps(sink, r.position)
             known = wires.get(r.node, (0, chained, 0))
@@ -209,13 +214,13 @@ def _edges(netlist: Netlist, model: DelayModel, found: Sequence[Sequence[Reading
     return Edges(*(table[:, k].copy() for k in range(6)))
 
 
-def _loading(width: int, readings: Sequence[Reading]) -> IntArray:
+def _loading(width: int, readings: Sequence[Reading]) -> list[int]:
     """The loads of every bit."""
-    steps = np.zeros(width + 1, dtype=np.int64)
+    steps = [0] * (width + 1)
     for r in readings:
         steps[r.low] += r.each
         steps[r.low + r.width] -= r.each
-    return np.cumsum(steps)
+    return list(itertools.accumulate(steps))
 
 
 def _runs(found: Sequence[Sequence[Reading]]) -> tuple[Run, ...]:

@@ -6,11 +6,12 @@ back as 154 LUTs, and slower. Bits that constants decide become wires, so that c
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from kera_hw.rtl.emit.cells import Site, write_cell
 from kera_hw.rtl.emit.text import constant, declared_range, evaluate_bit, part, vector
-from kera_hw.schedule.netlist import Bits, Lut, bits_width, concat, const_bits, slice_bits
+from kera_hw.schedule.netlist import BitExpr, Bits, Lut, bits_width, concat, const_bits, slice_bits
 
 _PINS = "abcd"
 
@@ -45,12 +46,12 @@ def lut_runs(cell: Lut) -> list[LutRun] | None:
     found: list[LutRun] = []
     for low, width in _runs(cell):
         operands = [_operand(bits, low, width, cell.width) for bits in cell.inputs]
-        fixed = [_constant(bits) for bits in operands]
-        pins = _support(cell, fixed)
+        fixed = tuple(_constant(bits) for bits in operands)
+        pins = _support(cell.expr, fixed)
         if len(pins) > len(_PINS):
             return None
         chosen = tuple(operands[k] for k in pins)
-        found.append(LutRun(low, width, chosen, _table(cell, fixed, pins)))
+        found.append(LutRun(low, width, chosen, _table(cell.expr, fixed, pins)))
     return found
 
 
@@ -120,23 +121,25 @@ def _constant(bits: Bits) -> int | None:
     return None if any(segment.cell is not None for segment in bits) else bits[0].low & 1
 
 
-def _table(cell: Lut, fixed: list[int | None], pins: list[int]) -> int:
+@lru_cache(maxsize=16384)
+def _table(expr: BitExpr, fixed: tuple[int | None, ...], pins: tuple[int, ...]) -> int:
     """The truth table over ``pins``: bit i is the value when pin k shows bit k of i, the rest being fixed."""
     table = 0
     for index in range(1 << len(pins)):
         shown = [value or 0 for value in fixed]
         for place, k in enumerate(pins):
             shown[k] = index >> place & 1
-        table |= evaluate_bit(cell.expr, tuple(shown)) << index
+        table |= evaluate_bit(expr, tuple(shown)) << index
     return table
 
 
-def _support(cell: Lut, fixed: list[int | None]) -> list[int]:
+@lru_cache(maxsize=16384)
+def _support(expr: BitExpr, fixed: tuple[int | None, ...]) -> tuple[int, ...]:
     """The operands that the result depends on."""
-    signals = [k for k, value in enumerate(fixed) if value is None]
-    table = _table(cell, fixed, signals)
+    signals = tuple(k for k, value in enumerate(fixed) if value is None)
+    table = _table(expr, fixed, signals)
     size = 1 << len(signals)
-    return [
+    return tuple(
         k for place, k in enumerate(signals)
         if any((table >> i ^ table >> (i ^ 1 << place)) & 1 for i in range(size))
-    ]
+    )
