@@ -20,9 +20,12 @@ def means(a, b, c):
 def _pool(x, size, stride, pad):
     n = len(x[0])
     starts = range(-pad, n + pad - size + 1, stride)
-    return [[[
-        _mean([x[0][y][z] for y in range(i, i + size) for z in range(j, j + size) if 0 <= y < n and 0 <= z < n])
-        for j in starts] for i in starts]]
+
+    def window(i, j):
+        cells = [(y, z) for y in range(i, i + size) for z in range(j, j + size)]
+        return [x[0][y][z] for y, z in cells if 0 <= y < n and 0 <= z < n]
+
+    return [[[_mean(window(i, j)) for j in starts] for i in starts]]
 
 
 def pools(x):
