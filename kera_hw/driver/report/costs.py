@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from kera_hw.driver.report.theme import of_class
 from kera_hw.schedule.netlist import Add, Cell, Fold, Input, Lut, Mul, Mux, Netlist, Rom, StateOut
 from kera_hw.schedule.plan import Plan
 from kera_hw.support import SourceFile
@@ -52,7 +53,7 @@ def _what(cell: Cell) -> str:
     names: dict[type[Cell], str] = {
         Lut: "logic", Add: "sum", Mul: "product", Mux: "selection", Rom: "table", Fold: "loop",
     }
-    return names[type(cell)]
+    return of_class(names, cell)
 
 
 def _lines(file: SourceFile, costs: dict[int, Counter[str]], most: int) -> list[Line]:

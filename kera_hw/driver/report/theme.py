@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kera_hw.schedule.netlist import Add, Cell, Fold, Input, Lut, Mul, Mux, Rom, StateOut
 
 KINDS: dict[type[Cell], str] = {
@@ -35,9 +37,14 @@ _COLOURS = {
 }
 
 
+def of_class(table: Mapping[type[Cell], str], cell: Cell) -> str:
+    """A cell's entry in a table of classes: that of its own class, or of the nearest one it specialises."""
+    return next(table[each] for each in type(cell).__mro__ if each in table)
+
+
 def kind_of(cell: Cell) -> str:
     """The name of a cell's kind: `add`, `mul`, ..."""
-    return KINDS[type(cell)]
+    return of_class(KINDS, cell)
 
 
 def variables() -> str:

@@ -1,0 +1,34 @@
+"""The report knows every kind of cell that a netlist may hold."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kera_hw.driver.build import build
+from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.report.theme import KINDS, of_class
+from kera_hw.driver.session import compile_text
+from kera_hw.schedule import netlist
+from kera_hw.support import SourceFile
+
+CLASSES = [
+    each for each in vars(netlist).values()
+    if isinstance(each, type) and issubclass(each, netlist.Cell) and each is not netlist.Cell
+]
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_every_class_of_cell_has_a_kind(kind: type[netlist.Cell]) -> None:
+    assert of_class(KINDS, object.__new__(kind))
+
+
+@pytest.mark.parametrize("body", ["a < b", "a + b", "a * b"])
+def test_a_build_reports_whatever_cells_floats_become(tmp_path: Path, body: str) -> None:
+    result = "bool" if "<" in body else "f32"
+    text = f"pub fn f(a: f32, b: f32) -> {result} {{ {body} }}\n"
+    loaded = compile_text(SourceFile("f.kera", text.encode()), tmp_path)
+    assert loaded.graph is not None
+    graph = loaded.graph
+    build(loaded, graph, graph.exports[0], TargetOptions(), tmp_path / "out", True, 1, lambda _: None)
+    assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
