@@ -47,13 +47,13 @@ def test_three_way_parity_does_not_fit_beside_an_addend() -> None:
     assert fit_carry_cell(parity, 3, a_is_zero=True) is not None
 
 
-@pytest.mark.parametrize("init", [0x96AA, 0x66AA, 0xCA00, 0x5A00, 0x9CA2])
-def test_simulated_chain_equals_carry_cells(init: int, tmp_path: Path) -> None:
-    text = model_text("kera_ecp5_add")
-    (tmp_path / "cells.v").write_text(text)
-    (tmp_path / "vectors.v").write_text(text.replace("`ifdef SYNTHESIS", "`ifdef NEVER"))
-    setting = f"chparam -set SLICES 3 -set INIT 16'h{init:04x} -set FIRST 16'h00aa kera_ecp5_add"
-    flatten = ["hierarchy -top kera_ecp5_add", "proc", "flatten"]
+def prove_simulated_form(module: str, parameters: str, directory: Path) -> None:
+    """Yosys proves that a helper module's form for simulation equals its carry cells."""
+    text = model_text(module)
+    (directory / "cells.v").write_text(text)
+    (directory / "vectors.v").write_text(text.replace("`ifdef SYNTHESIS", "`ifdef NEVER"))
+    setting = f"chparam {parameters} {module}"
+    flatten = [f"hierarchy -top {module}", "proc", "flatten"]
     run_script(
         [
             "read_verilog +/ecp5/common_sim.vh +/ecp5/ccu2c_sim.vh", "read_verilog cells.v",
@@ -62,24 +62,16 @@ def test_simulated_chain_equals_carry_cells(init: int, tmp_path: Path) -> None:
             "design -copy-from gate -as gate gate", "miter -equiv -make_assert -flatten gold gate miter",
             "sat -verify -prove-asserts miter",
         ],
-        tmp_path,
+        directory,
     )
+
+
+@pytest.mark.parametrize("init", [0x96AA, 0x66AA, 0xCA00, 0x5A00, 0x9CA2])
+def test_simulated_chain_equals_carry_cells(init: int, tmp_path: Path) -> None:
+    given = f"-set SLICES 3 -set INIT 16'h{init:04x} -set FIRST 16'h00aa"
+    prove_simulated_form("kera_ecp5_add", given, tmp_path)
 
 
 def test_simulated_chain_of_own_tables_equals_carry_cells(tmp_path: Path) -> None:
-    text = model_text("kera_ecp5_chain")
-    (tmp_path / "cells.v").write_text(text)
-    (tmp_path / "vectors.v").write_text(text.replace("`ifdef SYNTHESIS", "`ifdef NEVER"))
     tables = "96aa_66aa_ca00_9ca2_fe13_0001".replace("_", "")
-    setting = f"chparam -set SLICES 3 -set TABLES 96'h{tables} kera_ecp5_chain"
-    flatten = ["hierarchy -top kera_ecp5_chain", "proc", "flatten"]
-    run_script(
-        [
-            "read_verilog +/ecp5/common_sim.vh +/ecp5/ccu2c_sim.vh", "read_verilog cells.v",
-            setting, *flatten, "rename -top gate", "design -stash gate",
-            "read_verilog vectors.v", setting, *flatten, "rename -top gold",
-            "design -copy-from gate -as gate gate", "miter -equiv -make_assert -flatten gold gate miter",
-            "sat -verify -prove-asserts miter",
-        ],
-        tmp_path,
-    )
+    prove_simulated_form("kera_ecp5_chain", f"-set SLICES 3 -set TABLES 96'h{tables}", tmp_path)

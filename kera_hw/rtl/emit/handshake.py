@@ -77,12 +77,16 @@ class _Shell(Elaboratable):
     ``clk`` and ``rst`` as ports.
     """
 
-    def __init__(self, spec: ShellSpec, *, top: bool) -> None:
+    def __init__(self, spec: ShellSpec, *, top: bool = True) -> None:
         self.spec, self.top = spec, top
         self.wait: Signal | None = None
         self.clk, self.rst = Signal(name="clk"), Signal(name="rst")
         self.inputs = [Signal(width, name=bus) for bus, width in spec.inputs]
         self.outputs = [Signal(width, name=bus) for bus, width in spec.outputs]
+
+    def ports(self) -> list[Signal]:
+        """All ports in the order of the Verilog module."""
+        return [self.clk, *self.inputs, *self.outputs]
 
     def domain(self, module: Module, *, reset: bool) -> None:
         """The shell's own clock domain, at the top."""
@@ -181,13 +185,6 @@ class StreamShell(_Shell):
 class BareShell(_Shell):
     """No handshake: an item every II cycles from power-up; state ignores what was before the first."""
 
-    def __init__(self, spec: ShellSpec, *, top: bool = True) -> None:
-        super().__init__(spec, top=top)
-
-    def ports(self) -> list[Signal]:
-        """All ports in the order of the Verilog module."""
-        return [self.clk, *self.inputs, *self.outputs]
-
     def elaborate(self, platform: object) -> Module:
         """Called by Amaranth."""
         m = Module()
@@ -208,13 +205,6 @@ class BareShell(_Shell):
 
 class BareDatapath(_Shell):
     """A datapath without handshake and state: nothing but the pipeline, a module of its own."""
-
-    def __init__(self, spec: ShellSpec, *, top: bool = True) -> None:
-        super().__init__(spec, top=top)
-
-    def ports(self) -> list[Signal]:
-        """All ports in the order of the Verilog module."""
-        return [self.clk, *self.inputs, *self.outputs]
 
     def elaborate(self, platform: object) -> Module:
         """Called by Amaranth."""
