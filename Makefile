@@ -31,8 +31,9 @@ lint: .venv/ready
 test: lint
 	$(STOP) $$(($(TEST_LIMIT) + 60)) $(PY) -m pytest -q -n $(JOBS) --session-timeout=$(TEST_LIMIT) tests
 
-# Exhaustive and long random checks; hours, not minutes.
+# Exhaustive and long random checks; hours, not minutes. First, whether the recorded ones are about today's code.
 check-long: .venv/ready
+	$(PY) -m tests.conformance.current
 	$(STOP) $(LONG_LIMIT) $(PY) -m pytest -q -n $(JOBS) -m long --timeout=7200 tests
 
 bench: .venv/ready

@@ -11,7 +11,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from kera_hw.numerics.elementary import FUNCTIONS
 from kera_hw.rtl.lower.floats.table import UNITS
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
 PAGE = ROOT / "docs" / "reference" / "conformance.md"
 SOURCES = ("tests/conformance/results", "tests/exhaustive/results")
 FORMATS = ("f16", "bf16", "f32", "f64")
@@ -54,6 +55,8 @@ Unless a cell says otherwise, none differed.
   through `gmpy2`, at the format's own precision and exponent range with subnormals rounded once; exact
   integers and rationals are Python's; the definition on integers spells out on bit patterns what is
   meant by signs, extremes and classes of values.
+- **stale**: what was compared has changed since; `python -m tests.conformance.current` says how to compare it
+  again, and `make check-long` begins with that.
 - `no unit`: hardware refuses the operation on that type (K0701) and never approximates it. A dash: not
   compared there by these checks.
 """
@@ -72,6 +75,8 @@ class Result:
     exhaustive: bool
     note: str
     command: str
+    stale: bool = False
+    """Whether what was tried is no longer there."""
 
 
 def read_results(root: Path = ROOT) -> list[Result]:
@@ -80,17 +85,20 @@ def read_results(root: Path = ROOT) -> list[Result]:
     for source in SOURCES:
         for path in sorted((root / source).glob("*.json")):
             try:
-                found += list(_rows(json.loads(path.read_text(encoding="utf-8"))))
+                found += list(_rows(path.stem, json.loads(path.read_text(encoding="utf-8"))))
             except (KeyError, TypeError, AttributeError) as error:
                 raise ValueError(f"{path.relative_to(root)} is no conformance result: {error!r}") from error
     return found
 
 
-def _rows(data: Any) -> Iterator[Result]:
+def _rows(record: str, data: Any) -> Iterator[Result]:
+    from tests.conformance.current import graph_of
+
     if isinstance(data, Mapping) and "rows" in data:
         for row in data["rows"]:
             whole = {"command": data.get("command", ""), **row}
-            yield _proof(whole) if "unit" in row else _result(whole)
+            result = _proof(whole) if "unit" in row else _result(whole)
+            yield replace(result, stale=row.get("graph") != graph_of(record, row))
     elif isinstance(data, Mapping) and "functions" in data:
         for name, row in data["functions"].items():
             yield _within_an_ulp(name, data, row)
@@ -231,7 +239,8 @@ def _compared(oracle: str, note: str, exhaustive: bool, group: Sequence[Result])
     text = f"{'all ' if exhaustive else ''}{count:,} against {oracle}" if count else oracle
     notes = [part for part in (_types(group) if note != _SOFT_WIDTHS else "", note) if part]
     text += f" ({'; '.join(notes)})" if notes else ""
-    return text + (f" **{wrong:,} differ**" if wrong else "")
+    text += f" **{wrong:,} differ**" if wrong else ""
+    return text + (" **stale**" if any(item.stale for item in group) else "")
 
 
 def _types(group: Sequence[Result]) -> str:

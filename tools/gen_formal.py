@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
 PAGE = ROOT / "docs" / "reference" / "formal.md"
 RESULTS = ROOT / "tests" / "conformance" / "results" / "formal.json"
 
@@ -85,9 +86,12 @@ def formal_page(data: dict[str, Any]) -> str:
 
 
 def _line(row: dict[str, Any]) -> str:
+    from tests.conformance.formal import graph_of
+
     fault = row["planted_fault"]
     verb, kind = row["unit"].split("-")
     result = {"unfinished": "not finished", "unconfirmed": "not confirmed"}.get(row["result"], row["result"])
+    result += "" if row.get("graph") == graph_of(RESULTS.stem, row) else " **stale**"
     seconds = f"{row['seconds']:.0f} ({row['cpu_s']:.0f})"
     planted = "-" if fault is None else f"refuted in {fault['seconds']:.1f} s"
     limit = f"{row['time_limit_s']:.0f} s"
@@ -98,7 +102,7 @@ def _line(row: dict[str, Any]) -> str:
 def _closing(data: dict[str, Any]) -> str:
     solvers = ", ".join(sorted({row["solver"] for row in data["rows"]}))
     return (
-        f"Solver: {solvers}. `lowered` in the results is the hash of the lowered region that was proved.\n"
+        f"Solver: {solvers}. `graph` in the results is the hash of the lowered region that was proved.\n"
         "Beside these, `make test` proves every arithmetic unit in formats of 6 and 8 bits (`fma` of 8 bits\n"
         "in `make check-long`), which the same code makes.\n"
     )

@@ -62,7 +62,6 @@ def run(
     kera run fir.kera --fn fir -i x=x.npy -o out.npz --batch
     """  # fmt: skip
     from kera_hw.driver.api import run_inputs
-    from kera_hw.driver.session import identity
     from kera_hw.driver.targets import make_executor
     from kera_hw.driver.values import describe_value, read_inputs, save_npz
 
@@ -80,25 +79,21 @@ def run(
         output.text(f"wrote {out}")
     else:
         output.text(describe_value(result))
-    data = {**identity(graph, export), "function": export.name, "target": target}
+    data = {"fingerprint": graph.fingerprint, "function": export.name, "target": target}
     output.finish({**data, "result": result, "out": out})
 
 
 def verify(
-    context: typer.Context,
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="A .kera file or a .keg; with --receipt a build directory."),
-    ],
+    file: FileArgument,
     function: FunctionOption = None,
     targets: Annotated[
         str,
         typer.Option("--targets", metavar="A,B,...", help="Targets to compare; the first is the reference."),
     ] = "interp,rtl",
     vectors: Annotated[
-        int, typer.Option("--vectors", metavar="N", help="Items, random and corner.")
+        int, typer.Option("--vectors", metavar="N", min=1, max=10_000_000, help="Items, random and corner.")
     ] = 1000,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random items.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random items.")] = 1,
     inputs: Annotated[
         list[str] | None,
         typer.Option("-i", "--input", metavar="NAME=FILE", help="Further items of your own (batched)."),
@@ -108,12 +103,8 @@ def verify(
     ] = False,
     limit: Annotated[
         float,
-        typer.Option("--time-limit", metavar="S", help="Seconds a formal proof may take."),
+        typer.Option("--time-limit", metavar="S", min=0.1, max=1e6, help="Seconds a formal proof may take."),
     ] = 60.0,
-    receipt: Annotated[
-        bool,
-        typer.Option("--receipt", help="Hold a build directory against its receipt.json instead."),
-    ] = False,
     device: DeviceOption = "ecp5-85k",
     clock: ClockOption = None,
     emitter: EmitterOption = "text",
@@ -122,17 +113,12 @@ def verify(
     """Compare targets bit for bit on random, corner and your own inputs; exit 1 on any difference.
 
     With --formal each export (or that of --fn) is proved for all inputs; exit 4 where no proof is found.
-    With --receipt the files of a build have the hashes, the graph the fingerprint that the receipt says, and
-    plan and Verilog come out of the graph again; exit 1 where anything differs.
     Examples: kera verify fir.kera --fn fir --targets interp,rtl --vectors 10000;
-    kera verify fir.kera --formal --time-limit 120;
-    kera verify --receipt build/fir
+    kera verify fir.kera --formal --time-limit 120
     """
     from kera_hw.driver.verify import verify_export
 
     output = Output(json)
-    if receipt:
-        _check_receipt(context, file, output)
     options = hardware_options(device, clock, emitter=emitter)
     if formal:
         _prove(file, function, options, limit, seed, output)
@@ -145,19 +131,6 @@ def verify(
         report = verify_export(graph, export, names, vectors, seed, inputs or [], options, step)
     output.text(report.text())
     output.finish(report.to_json(), (), OK if report.equal else AT_FAULT)
-
-
-def _check_receipt(context: typer.Context, place: Path, output: Output) -> NoReturn:
-    """The receipt says with which options the build was made; none can be given beside it."""
-    from kera_hw.driver.recheck import recheck
-
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE" and name not in ("file", "receipt", "json"):
-            raise typer.BadParameter("The receipt says how the build was made; give no other option.")
-    found = recheck(place)
-    output.text(found.text())
-    output.finish(found.to_json(), found.faults, OK if found.holds else AT_FAULT)
 
 
 def _prove(

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from kera_hw.driver.hardware import HardwareDesign, design_hardware
-from kera_hw.driver.options import TIME_LIMIT_S, VECTOR_SEED, TargetOptions
+from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.sampling import from_bits
-from kera_hw.driver.session import identity
 from kera_hw.driver.shrink import Mismatch
 from kera_hw.driver.targets import make_executor
 from kera_hw.driver.verify import compare_executors
@@ -52,7 +51,6 @@ class Proof:
 
     function: str
     fingerprint: str
-    program_fingerprint: str
     verdicts: tuple[Verdict, ...]
     mismatches: tuple[Mismatch, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -81,7 +79,6 @@ class Proof:
         return {
             "function": self.function,
             "fingerprint": self.fingerprint,
-            "program_fingerprint": self.program_fingerprint,
             "proved": self.proved,
             "levels": [verdict_row(verdict) for verdict in self.verdicts],
             "mismatches": [item.to_json() for item in self.mismatches],
@@ -133,7 +130,6 @@ def prove_export(
     Each level has ``limit_s`` seconds. Raises KeraError where there is no circuit (K06xx, K07xx), no theory
     for an operation (K0961), or where a tool fails.
     """
-    limit_s, seed = TIME_LIMIT_S.check(limit_s), VECTOR_SEED.check(seed)
     progress("planning")
     options = replace(options, interface="none")
     design = design_hardware(graph, export, options)
@@ -153,11 +149,7 @@ def prove_export(
         raise KeraError([_no_meaning(export, lack)]) from None
     except ToolError as fault:
         raise KeraError([fault.diagnostic]) from None
-    names = identity(graph, export)
-    return Proof(
-        export.name, names["fingerprint"], names["program_fingerprint"],
-        tuple(verdicts), tuple(mismatches), tuple(diagnostics),
-    )  # fmt: skip
+    return Proof(export.name, graph.fingerprint, tuple(verdicts), tuple(mismatches), tuple(diagnostics))
 
 
 def _verdict(

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kera_hw.driver.files import module_loader, read_bytes
-from kera_hw.driver.options import shown
 from kera_hw.frontend import Frontend, compile_source
 from kera_hw.graph import Export, Graph, Store, read_keg
 from kera_hw.passes import Optimised, pipeline, run_pipeline
@@ -64,7 +63,7 @@ def find_export(loaded: Loaded, name: str | None) -> Export | Diagnostic:
         return Diagnostic("K0902", "The program exports no function that could be run.")
     if name is None:
         return Diagnostic("K0902", f"The program exports several functions; name one with --fn: {names}.")
-    return Diagnostic("K0902", f"The program does not export {shown(name)}; its exports are: {names}.")
+    return Diagnostic("K0902", f"The program does not export `{name}`; its exports are: {names}.")
 
 
 def _left_out(loaded: Loaded) -> set[str]:
@@ -82,15 +81,5 @@ def optimise(graph: Graph, level: str = "standard") -> Optimised:
 
 
 def single_export_graph(graph: Graph, export: Export) -> Graph:
-    """A graph of one export: what is built, run and compared, and whose fingerprint names all of that."""
+    """A graph of one export, so that work on it is not spent on the others."""
     return Graph([export], graph.origins)
-
-
-def identity(program: Graph, export: Export) -> dict[str, str]:
-    """The names of one export's graph and of the program it was taken from, as every output holds them.
-
-    They are equal when the program has no other export. A change elsewhere in the program changes the
-    second alone.
-    """
-    built = single_export_graph(program, export)
-    return {"fingerprint": built.fingerprint, "program_fingerprint": program.fingerprint}

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kera_hw.driver.options import VECTOR_SEED, VECTORS, Executor, TargetOptions
+from kera_hw.driver.options import Executor, TargetOptions
 from kera_hw.driver.sampling import map_leaves, random_value
-from kera_hw.driver.session import identity
 from kera_hw.driver.shrink import Mismatch, first_difference, minimise
 from kera_hw.driver.targets import make_executor
 from kera_hw.driver.values import read_inputs
@@ -23,10 +22,7 @@ from kera_hw.types import bit_width, leaf_types
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """``fingerprint`` names the graph compared, ``program_fingerprint`` the program it is from."""
-
     fingerprint: str
-    program_fingerprint: str
     function: str
     targets: tuple[str, ...]
     items: int
@@ -58,7 +54,6 @@ class VerifyReport:
         return {
             "equal": self.equal,
             "fingerprint": self.fingerprint,
-            "program_fingerprint": self.program_fingerprint,
             "function": self.function,
             "targets": self.targets,
             "items": self.items,
@@ -91,7 +86,6 @@ def verify_export(
     progress: Callable[[str], None] = lambda _: None,
 ) -> VerifyReport:
     """Runs every target on the same items and compares all result bits with the first target's."""
-    vectors, seed = VECTORS.check(vectors), VECTOR_SEED.check(seed)
     executors = {name: make_executor(graph, export, name, options) for name in targets}
     inputs, batch = draw_items(export, vectors, seed, given)
     return compare_executors(graph, export, executors, inputs, batch, progress)
@@ -124,10 +118,8 @@ def compare_executors(
             mismatches.append(
                 minimise(export, name, executors[reference], executors[name], inputs, batch, found)
             )
-    names = identity(graph, export)
     return VerifyReport(
-        names["fingerprint"],
-        names["program_fingerprint"],
+        graph.fingerprint,
         export.name,
         tuple(executors),
         batch,

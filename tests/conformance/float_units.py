@@ -11,8 +11,9 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from kera_hw.driver.targets import TargetOptions
 from kera_hw.interp import run_region
 from kera_hw.rtl.lower.floats import iterative
 from kera_hw.types import FloatType
-from tests.conformance import arithmetic, oracle, report
+from tests.conformance import arithmetic, identity, oracle, report
 from tests.conformance.arithmetic import FORMATS, operands
 from tests.conformance.report import Row
 from tests.conformance.vectors import Bits, bits_dtype, every, values_of
@@ -39,12 +40,29 @@ FOLDED = {
 _CHUNK = 100_000
 
 
+def source(op: str, kind: FloatType) -> str:
+    """The program that is one unit."""
+    params = ", ".join(f"{name}: {kind}" for name in "abc"[: ARITY[op]])
+    return f"pub fn unit({params}) -> {kind} {{ {SOURCES[op]} }}\n"
+
+
+def interval_of(op: str, kind: FloatType, folded: bool) -> int | None:
+    """Cycles between items that are asked for."""
+    return FOLDED[op](kind) if folded else None
+
+
+def graph_of(record: str, row: Mapping[str, Any]) -> str:
+    """Today's hash of what a row of ``rtl_<op>`` or ``rtl_<op>_folded`` is about."""
+    op, folded = record.removeprefix("rtl_").removesuffix("_folded"), record.endswith("_folded")
+    kind = next(kind for kind in FORMATS if kind.name == row["dtype"])
+    return identity.lowered(source(op, kind), interval_of(op, kind, folded) or 1)
+
+
 def executor_of(op: str, kind: FloatType, interval: int | None) -> RtlExecutor:
     """The unit as the compiler makes it from one line of source."""
-    params = ", ".join(f"{name}: {kind}" for name in "abc"[: ARITY[op]])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "unit.kera"
-        path.write_text(f"pub fn unit({params}) -> {kind} {{ {SOURCES[op]} }}\n")
+        path.write_text(source(op, kind))
         loaded = load_program(path)
     assert loaded.graph is not None, loaded.diagnostics
     return RtlExecutor(loaded.graph, loaded.graph.exports[0], TargetOptions(interval=interval))
@@ -71,7 +89,7 @@ def expected(op: str, kind: FloatType, columns: list[Bits]) -> tuple[str, Bits]:
 
 def checks(op: str, kind: FloatType, count: int, folded: bool = False) -> Iterator[Row]:
     """Rows of the graph and of the Verilog."""
-    executor = executor_of(op, kind, FOLDED[op](kind) if folded else None)
+    executor = executor_of(op, kind, interval_of(op, kind, folded))
     complete = ARITY[op] == 1 and kind.width_bits == 16 and count >= 1 << 16
     name, total = "", 0
     wrong = {"model": 0, "rtl": 0}
@@ -86,7 +104,7 @@ def checks(op: str, kind: FloatType, count: int, folded: bool = False) -> Iterat
         total += len(want)
     note = f"folded, interval {executor.design.plan.initiation_interval}" if folded else ""
     for where, differences in wrong.items():
-        graph = executor.design.flat.region.hash.hex()[:16]
+        graph = identity.digits(executor.design.flat.region)
         yield Row(f"floating.{op}", kind.name, name, total, differences, complete, where, note, graph)
 
 

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.conformance import identity
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -17,7 +19,8 @@ RESULTS = Path(__file__).parent / "results"
 class Row:
     """One cell of the table: what was compared, by whom, how often, and how often it differed.
 
-    ``graph``: of hardware, the first sixteen digits of its flat region's hash, which tell a stale row.
+    ``graph`` tells a stale row (see ``identity``): of hardware, the first sixteen digits of its flat region's
+    hash; of the interpreter, which is filled in here, of the code that evaluates the operation.
     """
 
     op: str
@@ -52,7 +55,9 @@ def replace(name: str, rows: Iterable[Row]) -> int:
 
 
 def _plain(row: Row) -> dict[str, Any]:
-    return {key: value for key, value in asdict(row).items() if value != ""}
+    graph = row.graph or (identity.reference(row.op) if row.executor == "interp" else "")
+    assert graph, f"{row.op} {row.dtype} does not say what was tried"
+    return {key: value for key, value in (asdict(row) | {"graph": graph}).items() if value != ""}
 
 
 def _save(name: str, head: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:

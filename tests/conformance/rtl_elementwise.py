@@ -15,8 +15,8 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from kera_hw.interp import run_region
 from kera_hw.numerics.elementary import FUNCTIONS
 from kera_hw.rtl.lower.floats.table import UNITS
 from kera_hw.types import BF16, FloatType, IntType, numpy_dtype
-from tests.conformance import arithmetic, oracle, report
+from tests.conformance import arithmetic, identity, oracle, report
 from tests.conformance.arithmetic import FORMATS, operands
 from tests.conformance.report import Row
 from tests.conformance.vectors import Bits, bits_dtype, draw, draw_integers, every, one_nan, values_of
@@ -44,23 +44,79 @@ BY_BITS = {
 DEFINITION = "the definition on integers"
 WIDTHS = (1, 8, 13, 16, 31, 32, 33, 63, 64)
 INTEGERS = tuple(IntType(width, signed) for width in WIDTHS for signed in (True, False))
+NARROW = tuple(source for source in INTEGERS if source.width_bits <= 16)
+WIDE = tuple(source for source in INTEGERS if source.width_bits > 16)
 Check = Callable[[FloatType, int], Iterator[Row]]
 _CHUNK = 200_000
 
 
-class Design:
-    """A design of several results, from its expressions and their types; it counts what differs."""
+@dataclass(frozen=True)
+class Unit:
+    """A program of several results: its parameters, and expressions with their types."""
 
-    def __init__(self, params: str, results: Sequence[tuple[str, str]]) -> None:
-        kinds, values = ", ".join(kind for _, kind in results), ", ".join(text for text, _ in results)
-        body = f"({kinds}) {{ ({values}) }}" if len(results) > 1 else f"{kinds} {{ {values} }}"
+    params: str
+    results: Sequence[tuple[str, str]]
+
+    def source(self) -> str:
+        kinds, values = (", ".join(part) for part in zip(*((kind, text) for text, kind in self.results)))
+        several = len(self.results) > 1
+        body = f"({kinds}) {{ ({values}) }}" if several else f"{kinds} {{ {values} }}"
+        return f"pub fn unit({self.params}) -> {body}\n"
+
+
+def unit_compared(kind: FloatType) -> Unit:
+    name = str(kind)
+    results = [(text, "bool") for text in RELATIONS.values()]
+    results += [(f"{verb}(a)", name) for verb in INTEGRAL]
+    results += [(text, "bool" if verb.startswith("is_") else name) for verb, text in BY_BITS.items()]
+    return Unit(f"a: {kind}, b: {kind}", results)
+
+
+def unit_converted(kind: FloatType) -> Unit:
+    return Unit(f"a: {kind}", [(f"a as {target}", str(target)) for target in [*INTEGERS, *_others(kind)]])
+
+
+def _others(kind: FloatType) -> list[FloatType]:
+    return [other for other in FORMATS if other != kind]
+
+
+def unit_of_integers(sources: Sequence[IntType]) -> Unit:
+    params = ", ".join(f"x{k}: {source}" for k, source in enumerate(sources))
+    return Unit(params, [(f"x{k} as {kind}", str(kind)) for k in range(len(sources)) for kind in FORMATS])
+
+
+def unit_function(name: str, kind: FloatType) -> Unit:
+    return Unit(f"a: {kind}", [(f"{name}(a)", str(kind))])
+
+
+def graph_of(record: str, row: Mapping[str, Any]) -> str:
+    """Today's hash of what a row of ``rtl_<what>[_<format>]`` is about."""
+    _, what, *rest = record.split("_")
+    if what == "integers":
+        width = int(row["dtype"].split()[0][1:])
+        return identity.lowered(unit_of_integers(NARROW if width <= 16 else WIDE).source())
+    kind = next(kind for kind in FORMATS if [kind.name] == rest)
+    match what:
+        case "compared":
+            unit = unit_compared(kind)
+        case "converted":
+            unit = unit_converted(kind)
+        case _:
+            unit = unit_function(row["op"].partition(".")[2], kind)
+    return identity.lowered(unit.source())
+
+
+class Design:
+    """A unit as hardware, which it runs."""
+
+    def __init__(self, unit: Unit) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "unit.kera"
-            path.write_text(f"pub fn unit({params}) -> {body}\n")
+            path.write_text(unit.source())
             loaded = load_program(path)
         assert loaded.graph is not None, loaded.diagnostics
         self.executor = RtlExecutor(loaded.graph, loaded.graph.exports[0], TargetOptions())
-        self.several = len(results) > 1
+        self.several = len(unit.results) > 1
 
     def results(self, columns: dict[str, Any]) -> dict[str, Sequence[Any]]:
         """What the graph and the Verilog give, by executor."""
@@ -87,7 +143,7 @@ class Tally:
 
     def rows(self, names: Sequence[str], dtypes: Sequence[str], by: Sequence[str], complete: bool
              ) -> Iterator[Row]:
-        graph = self.design.executor.design.flat.region.hash.hex()[:16]
+        graph = identity.digits(self.design.executor.design.flat.region)
         for k, (name, dtype, who) in enumerate(zip(names, dtypes, by)):
             for where, wrong in self.wrong.items():
                 yield Row(name, dtype, who, self.total, wrong[k], complete, where, graph=graph)
@@ -101,10 +157,7 @@ def _differing(found: Any, want: Bits) -> int:
 def compared(kind: FloatType, count: int) -> Iterator[Row]:
     """Relations and integral values against SoftFloat, extremes and signs by their definition on bits."""
     by_bits, name = arithmetic.on_bits(kind), str(kind)
-    results = [(text, "bool") for text in RELATIONS.values()]
-    results += [(f"{verb}(a)", name) for verb in INTEGRAL]
-    results += [(text, "bool" if verb.startswith("is_") else name) for verb, text in BY_BITS.items()]
-    design = Design(f"a: {kind}, b: {kind}", results)
+    design = Design(unit_compared(kind))
     names = [f"compare.{verb}" for verb in RELATIONS]
     names += [f"floating.{verb}" for verb in (*INTEGRAL, *BY_BITS)]
     tally, rng = Tally(design, len(names)), np.random.default_rng(kind.width_bits * 100 + kind.exponent_bits)
@@ -138,9 +191,9 @@ def _by_softfloat(kind: FloatType, a: Bits, b: Bits) -> tuple[list[Bits], str]:
 
 def converted(kind: FloatType, count: int) -> Iterator[Row]:
     """To integers against exact truncation, to other formats against MPFR."""
-    others = [other for other in FORMATS if other != kind]
+    others = _others(kind)
     targets = [*INTEGERS, *others]
-    design = Design(f"a: {kind}", [(f"a as {target}", str(target)) for target in targets])
+    design = Design(unit_converted(kind))
     complete = kind.width_bits == 16 and count >= 1 << 16
     bits = every(kind) if complete else draw(kind, count, np.random.default_rng(kind.width_bits))
     wholes = [_whole(value) for value in oracle.as_doubles(bits, kind).tolist()]
@@ -167,23 +220,20 @@ def _whole(value: float) -> int:
 
 def integers(count: int) -> Iterator[Row]:
     """To all formats, MPFR rounding the exact integer; every value of 16 bits and less."""
-    narrow = [source for source in INTEGERS if source.width_bits <= 16]
-    yield from _from_integers(narrow, 1 << 16)
-    yield from _from_integers([source for source in INTEGERS if source not in narrow], count)
+    yield from _from_integers(NARROW, 1 << 16)
+    yield from _from_integers(WIDE, count)
 
 
 def _from_integers(sources: Sequence[IntType], count: int) -> Iterator[Row]:
     """One design of all sources: those of fewer values than others go round again."""
-    params = [f"x{k}: {source}" for k, source in enumerate(sources)]
-    results = [(f"x{k} as {kind}", str(kind)) for k in range(len(sources)) for kind in FORMATS]
-    design, columns, wants = Design(", ".join(params), results), dict[str, Bits](), list[Bits]()
+    design, columns, wants = Design(unit_of_integers(sources)), dict[str, Bits](), list[Bits]()
     for k, source in enumerate(sources):
         numbers = np.resize(draw_integers(source, count, np.random.default_rng(source.width_bits)), count)
         columns[f"x{k}"] = numbers
         for kind in FORMATS:
             rounder = oracle.mpfr(kind)
             wants.append(rounder.bits_out(rounder.integers(numbers.tolist())))
-    tally = Tally(design, len(results))
+    tally = Tally(design, len(wants))
     tally.add(columns, wants)
     names = [f"{source} -> {kind}" for source in sources for kind in FORMATS]
     sizes = [min(count, 1 << source.width_bits) for source in sources for _ in FORMATS]
@@ -201,7 +251,7 @@ def functions(kind: FloatType, count: int) -> Iterator[Row]:
     for name in FUNCTIONS:
         if kind not in UNITS[f"floating.{name}"].formats:
             continue
-        tally = Tally(Design(f"a: {kind}", [(f"{name}(a)", str(kind))]), 1)
+        tally = Tally(Design(unit_function(name, kind)), 1)
         tally.add({"a": values}, [correct(name, values, kind).view(bits_dtype(kind))])
         yield from tally.rows([f"floating.{name}"], [str(kind)], ["MPFR"], complete)
 

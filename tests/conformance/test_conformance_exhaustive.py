@@ -1,15 +1,13 @@
 """Every input of f32 units of one operand: hours together, part of `make check-long`; in short, the ends."""
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
 
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
-from tests.conformance.exhaustive_units import CASES, region_of, row_of, run
-from tests.conformance.report import RESULTS
+from tests.conformance.exhaustive_units import CASES, row_of, run
 
 ENDS = [(0x7F7F_FF00, 0x8000_0FFF), (0x3F7F_FF00, 0x4000_0FFF)]
 """The greatest numbers, infinity, NaN and the least negatives; from below 1 to above 2."""
@@ -39,15 +37,3 @@ def test_a_wrong_bit_is_seen() -> None:
     lines = run(replace(case, lower=broken), *ENDS[1])
     assert [line.split()[:2] for line in lines[:-1]] == [["wrong", "3f800123"]]
     assert lines[-1].endswith(" wrong 1")
-
-
-RECORDED = [name for name in CASES if (RESULTS / f"exhaustive_{name}.json").is_file()]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", RECORDED)
-def test_the_record_is_of_this_graph(name: str) -> None:
-    """A unit that changed has to be run again."""
-    path = RESULTS / f"exhaustive_{name}.json"
-    (row,) = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    assert row["note"] == f"graph {region_of(CASES[name]).hash.hex()[:16]}"
