@@ -58,11 +58,12 @@ def cli_page() -> str:
     import typer
 
     from kera_hw.cli.main import app
+    from kera_hw.cli.output import EXIT_STATUSES
 
     command: Any = typer.main.get_command(app)
-    lines = ["# The kera command", MADE,
-             "Exit status: 0 fine; 1 the program or the comparison is at fault; 2 the call is at fault; 3 a",
-             "tool is missing; 70 a bug in kera. With `--json` one object goes to stdout and nothing else."]
+    lines = ["# The kera command", MADE, "| exit status | meaning |", "|--:|---|"]
+    lines += [f"| {status} | {meaning} |" for status, meaning in EXIT_STATUSES.items()]
+    lines += ["", "With `--json` one object goes to stdout and nothing else."]
     for name, entry in command.commands.items():
         about = " ".join(line.strip() for line in (entry.help or "").splitlines() if line.strip())
         lines += ["", f"## kera {name}", "", about, "", "| | |", "|---|---|"]

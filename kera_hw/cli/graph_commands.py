@@ -53,20 +53,20 @@ def inspect(
     from kera_hw.driver.files import write_atomically
     from kera_hw.driver.picture import graph_json, graph_svg
     from kera_hw.driver.report.theme import standalone
-    from kera_hw.driver.session import optimise, single_export_graph
+    from kera_hw.driver.session import identity, optimise, single_export_graph
     from kera_hw.graph import print_graph, write_keg
 
     output = Output(json)
     options = hardware_options(target, clock)
     loaded, graph = load_or_fail(file, output)
-    shown = graph
+    shown, names = graph, {"fingerprint": graph.fingerprint, "program_fingerprint": graph.fingerprint}
     if function is not None or show_plan:
         export = export_or_fail(loaded, function, output)
-        shown = single_export_graph(graph, export)
+        shown, names = single_export_graph(graph, export), identity(graph, export)
     if optimised:
         shown = optimise(shown).graph
     output.text(print_graph(shown, hashes=True).rstrip("\n"))
-    data: dict[str, object] = {"fingerprint": graph.fingerprint, "graph": graph_json(shown)}
+    data: dict[str, object] = {**names, "graph": graph_json(shown)}
     if show_plan:
         from kera_hw.driver.hardware import design_hardware
         from kera_hw.driver.report.chart import chart_rows

@@ -12,10 +12,10 @@ from typing import Any
 import typer
 
 from kera_hw.cli import graph_commands, hardware_commands, program_commands, run_commands, tool_commands
-from kera_hw.cli.output import BAD_CALL, INTERNAL, INTERRUPTED, OK, Exit, Output, status_of
+from kera_hw.cli.output import BAD_CALL, EXIT_STATUSES, INTERNAL, INTERRUPTED, OK, Exit, Output, status_of
 from kera_hw.support import Diagnostic, KeraError
 
-_HELP = """Kera: programs that are graphs, with the same bits on every target.
+_HELP = f"""Kera: programs that are graphs, with the same bits on every target.
 
 Examples:
 
@@ -27,8 +27,7 @@ Examples:
 
   kera verify fir.kera --fn fir --targets interp,rtl
 
-Every command takes --json. Exit status: 0 fine, 1 the program or the comparison is at fault, 2 the call is at
-fault, 3 a tool is missing, 4 a proof is not to be had, 70 a bug in kera.
+Every command takes --json. Exit status: {"; ".join(f"{k} {text}" for k, text in EXIT_STATUSES.items())}.
 """
 
 app = typer.Typer(

@@ -1,7 +1,6 @@
 """What every command shares: diagnostics on stderr or in the JSON object, exit statuses, colour, progress.
 
-Exit status: 0 fine; 1 the program or the comparison is at fault; 2 the call is at fault; 3 a tool is missing;
-4 a proof is not to be had; 70 a bug of ours. With ``--json`` exactly one object goes to stdout and nothing
+The exit statuses are those of EXIT_STATUSES. With ``--json`` exactly one object goes to stdout and nothing
 else.
 """
 
@@ -22,6 +21,15 @@ if TYPE_CHECKING:
 
 OK, AT_FAULT, BAD_CALL, TOOL_MISSING, NOT_PROVED = 0, 1, 2, 3, 4
 INTERNAL, INTERRUPTED = 70, 130
+EXIT_STATUSES: Mapping[int, str] = {
+    OK: "fine",
+    AT_FAULT: "the program or the comparison is at fault",
+    BAD_CALL: "the call is at fault",
+    TOOL_MISSING: "a tool is missing",
+    NOT_PROVED: "a proof is not to be had",
+    INTERNAL: "a bug in kera",
+    INTERRUPTED: "interrupted",
+}
 
 # Codes whose cause is the call, not the program: files, names, targets and devices, arguments, input values.
 _CALL_CODES = frozenset({"K0605", *(f"K090{k}" for k in range(1, 7)), *(f"K091{k}" for k in range(1, 6))})

@@ -62,6 +62,7 @@ def run(
     kera run fir.kera --fn fir -i x=x.npy -o out.npz --batch
     """  # fmt: skip
     from kera_hw.driver.api import run_inputs
+    from kera_hw.driver.session import identity
     from kera_hw.driver.targets import make_executor
     from kera_hw.driver.values import describe_value, read_inputs, save_npz
 
@@ -79,12 +80,16 @@ def run(
         output.text(f"wrote {out}")
     else:
         output.text(describe_value(result))
-    data = {"fingerprint": graph.fingerprint, "function": export.name, "target": target}
+    data = {**identity(graph, export), "function": export.name, "target": target}
     output.finish({**data, "result": result, "out": out})
 
 
 def verify(
-    file: FileArgument,
+    context: typer.Context,
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A .kera file or a .keg; with --receipt a build directory."),
+    ],
     function: FunctionOption = None,
     targets: Annotated[
         str,
@@ -105,6 +110,10 @@ def verify(
         float,
         typer.Option("--time-limit", metavar="S", min=0.1, max=1e6, help="Seconds a formal proof may take."),
     ] = 60.0,
+    receipt: Annotated[
+        bool,
+        typer.Option("--receipt", help="Hold a build directory against its receipt.json instead."),
+    ] = False,
     device: DeviceOption = "ecp5-85k",
     clock: ClockOption = None,
     emitter: EmitterOption = "text",
@@ -113,12 +122,17 @@ def verify(
     """Compare targets bit for bit on random, corner and your own inputs; exit 1 on any difference.
 
     With --formal each export (or that of --fn) is proved for all inputs; exit 4 where no proof is found.
+    With --receipt the files of a build have the hashes, the graph the fingerprint that the receipt says, and
+    plan and Verilog come out of the graph again; exit 1 where anything differs.
     Examples: kera verify fir.kera --fn fir --targets interp,rtl --vectors 10000;
-    kera verify fir.kera --formal --time-limit 120
+    kera verify fir.kera --formal --time-limit 120;
+    kera verify --receipt build/fir
     """
     from kera_hw.driver.verify import verify_export
 
     output = Output(json)
+    if receipt:
+        _check_receipt(context, file, output)
     options = hardware_options(device, clock, emitter=emitter)
     if formal:
         _prove(file, function, options, limit, seed, output)
@@ -131,6 +145,19 @@ def verify(
         report = verify_export(graph, export, names, vectors, seed, inputs or [], options, step)
     output.text(report.text())
     output.finish(report.to_json(), (), OK if report.equal else AT_FAULT)
+
+
+def _check_receipt(context: typer.Context, place: Path, output: Output) -> NoReturn:
+    """The receipt says with which options the build was made; none can be given beside it."""
+    from kera_hw.driver.recheck import recheck
+
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE" and name not in ("file", "receipt", "json"):
+            raise typer.BadParameter("The receipt says how the build was made; give no other option.")
+    found = recheck(place)
+    output.text(found.text())
+    output.finish(found.to_json(), found.faults, OK if found.holds else AT_FAULT)
 
 
 def _prove(

@@ -24,12 +24,18 @@ class Function:
     """One exported function on one target. Values travel as the project's API page says."""
 
     def __init__(self, export: Export, executor: Executor) -> None:
+        self._fingerprint = Graph([export]).fingerprint
         self._export = export
         self._executor = executor
 
     @property
     def name(self) -> str:
         return self._export.name
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of this function's own graph, which its builds carry; see also ``Program.fingerprint``."""
+        return self._fingerprint
 
     @property
     def plan(self) -> Mapping[str, Any]:

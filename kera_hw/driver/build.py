@@ -16,9 +16,9 @@ from typing import Any
 from kera_hw.driver.files import replace_files
 from kera_hw.driver.hardware import PLANNING_STEPS, HardwareDesign, design_hardware
 from kera_hw.driver.options import TargetOptions
-from kera_hw.driver.receipt import make_receipt
+from kera_hw.driver.receipt import Request, make_receipt
 from kera_hw.driver.report import render_report
-from kera_hw.driver.session import Loaded, single_export_graph
+from kera_hw.driver.session import Loaded
 from kera_hw.graph import Export, Graph, write_keg
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
@@ -62,15 +62,16 @@ def build(
         if not verilog_only:
             _refuse_too_large(design)
             design, rounds = _close_timing(design, options, seed, work, progress, files)
-        (work / f"{name}.keg").write_bytes(write_keg(single_export_graph(graph, export)))
+        (work / f"{name}.keg").write_bytes(write_keg(design.graph))
         (work / f"{name}.v").write_text(design.emitted.verilog, encoding="utf-8")
         plan = full_plan(design, rounds)
         (work / "plan.json").write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
         progress("report")
-        shown = make_receipt(graph, name, plan, work, sorted(path.name for path in work.iterdir()))
+        request = Request(options, design.scale, seed, "verilog" if verilog_only else "bitstream")
+        shown = make_receipt(plan, request, work, sorted(path.name for path in work.iterdir()))
         (work / "report.html").write_text(render_report(design, plan, files, shown), encoding="utf-8")
         made = sorted(path.name for path in work.iterdir())
-        receipt = make_receipt(graph, name, plan, work, made)
+        receipt = make_receipt(plan, request, work, made)
         (work / "receipt.json").write_text(json.dumps(receipt, indent=1) + "\n", encoding="utf-8")
         replace_files(work, directory, [*made, "receipt.json"])
     notes = (*design.diagnostics, *_missed_clock(design, rounds))
@@ -104,14 +105,15 @@ def _close_timing(
         progress(f"synthesis, place and route{f' (round {number})' if number > 1 else ''}")
         achieved = _implement(design, seed, work)
         reached = achieved["fmax_mhz"] or float("inf")
-        rounds.append({"scale": round(scale, 3), "latency_cycles": design.plan.latency_cycles, **achieved})
+        rounds.append({"scale": scale, "latency_cycles": design.plan.latency_cycles, **achieved})
         if best is None or reached > best[0]:
             best = (reached, design, rounds[-1], (work / achieved["bitstream"]).read_bytes())
         if options.clock_mhz is None or reached >= options.clock_mhz or number == _MAX_ROUNDS:
             break
-        scale *= max(_LEAST_STRETCH, options.clock_mhz / reached)
+        # Rounded, so that what the receipt says gives this plan again.
+        scale = round(scale * max(_LEAST_STRETCH, options.clock_mhz / reached), 3)
         try:
-            design = design_hardware(design.graph, design.export, options, lambda _: None, files, scale)
+            design = design_hardware(design.program, design.export, options, lambda _: None, files, scale)
         except KeraError:
             break  # no plan bears wires that slow: the best one so far stands
     assert best is not None

@@ -6,6 +6,7 @@ from typing import cast
 
 from kera_hw.driver.hardware import check_choice, check_port_bits, plan_hardware
 from kera_hw.driver.options import EMITTERS, TargetOptions
+from kera_hw.driver.session import single_export_graph
 from kera_hw.graph import Export, Graph
 from kera_hw.rtl.emit.component import CELLS, AmaranthKernel, Cells, Kernel, VerilogKernel
 from kera_hw.rtl.emit.verilog import emit_verilog
@@ -22,4 +23,8 @@ def make_component(graph: Graph, export: Export, options: TargetOptions, cells: 
             design.netlist, design.plan, design.interface, design.style, cast("Cells", cells)
         )
     style = "generic" if cells == "generic" else design.style
-    return VerilogKernel(emit_verilog(design.netlist, design.plan, design.interface, style))
+    fingerprint = single_export_graph(graph, export).fingerprint
+    emitted = emit_verilog(
+        design.netlist, design.plan, design.interface, style, fingerprint=fingerprint
+    )
+    return VerilogKernel(emitted)

@@ -11,6 +11,7 @@ import numpy as np
 from kera_hw.driver.hardware import HardwareDesign, design_hardware
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.sampling import from_bits
+from kera_hw.driver.session import identity
 from kera_hw.driver.shrink import Mismatch
 from kera_hw.driver.targets import make_executor
 from kera_hw.driver.verify import compare_executors
@@ -51,6 +52,7 @@ class Proof:
 
     function: str
     fingerprint: str
+    program_fingerprint: str
     verdicts: tuple[Verdict, ...]
     mismatches: tuple[Mismatch, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -79,6 +81,7 @@ class Proof:
         return {
             "function": self.function,
             "fingerprint": self.fingerprint,
+            "program_fingerprint": self.program_fingerprint,
             "proved": self.proved,
             "levels": [verdict_row(verdict) for verdict in self.verdicts],
             "mismatches": [item.to_json() for item in self.mismatches],
@@ -149,7 +152,11 @@ def prove_export(
         raise KeraError([_no_meaning(export, lack)]) from None
     except ToolError as fault:
         raise KeraError([fault.diagnostic]) from None
-    return Proof(export.name, graph.fingerprint, tuple(verdicts), tuple(mismatches), tuple(diagnostics))
+    names = identity(graph, export)
+    return Proof(
+        export.name, names["fingerprint"], names["program_fingerprint"],
+        tuple(verdicts), tuple(mismatches), tuple(diagnostics),
+    )  # fmt: skip
 
 
 def _verdict(

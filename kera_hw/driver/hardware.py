@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kera_hw.driver.options import EMITTERS, INTERFACES, TargetOptions
-from kera_hw.driver.session import optimise, single_export_graph
+from kera_hw.driver.session import identity, optimise, single_export_graph
 from kera_hw.graph import Export, Graph, Store
 from kera_hw.rtl.emit.handshake import MOST_DATA_BITS
 from kera_hw.rtl.emit.verilog import (
@@ -43,11 +43,12 @@ PLANNING_STEPS = 4
 class HardwareDesign:
     """Every product of the hardware path for one export, from the flat design to Verilog.
 
-    ``clock_mhz`` is the clock planned for and ``scale`` the stretch of wire delays assumed (1 unless a routed
-    result asked for more). ``diagnostics`` are warnings: notes of the mapper, a device too small.
+    ``program`` is the graph that ``export`` was taken from, ``clock_mhz`` the clock planned for and ``scale``
+    the stretch of wire delays assumed (1 unless a routed result asked for more). ``diagnostics`` are
+    warnings: notes of the mapper, a device too small.
     """
 
-    graph: Graph
+    program: Graph
     export: Export
     device: Device
     flat: FlatDesign
@@ -58,12 +59,17 @@ class HardwareDesign:
     scale: float
     diagnostics: tuple[Diagnostic, ...]
 
+    @property
+    def graph(self) -> Graph:
+        """What was built: the graph of this export alone, whose fingerprint the files carry."""
+        return single_export_graph(self.program, self.export)
+
     def plan_json(self) -> dict[str, Any]:
         """What `plan.json` holds before place and route: the headline figures, without the schedule."""
         estimate = self.plan.estimate
         return {
             "function": self.export.name,
-            "fingerprint": self.graph.fingerprint,
+            **identity(self.program, self.export),
             "target": f"fpga:{self.device.name}",
             "interface": self.plan.interface,
             "emitter": self.emitted.emitter,
@@ -106,7 +112,10 @@ def design_hardware(
     planned = plan_hardware(graph, export, options, progress, files, scale)
     check_port_bits(export, planned, emitter)
     progress("writing Verilog")
-    emitted = emit_verilog(planned.netlist, planned.plan, planned.interface, planned.style, emitter)
+    emitted = emit_verilog(
+        planned.netlist, planned.plan, planned.interface, planned.style, emitter,
+        single_export_graph(graph, export).fingerprint,
+    )  # fmt: skip
     return HardwareDesign(
         graph, export, planned.device, planned.flat, planned.netlist, planned.plan, emitted,
         planned.clock_mhz, scale, planned.notes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kera_hw.driver.session import identity
 from kera_hw.graph import Export, Graph
 from kera_hw.interp import run_export, unsupported_ops
 from kera_hw.support import Diagnostic, KeraError
@@ -20,7 +21,7 @@ class InterpExecutor:
             message = f"The interpreter cannot evaluate {op} on {kind} yet, which `{export.name}` needs."
             raise KeraError([Diagnostic("K0701", message)])
         self._export = export
-        self.plan: Mapping[str, Any] = {"target": "interp", "fingerprint": graph.fingerprint}
+        self.plan: Mapping[str, Any] = {"target": "interp", **identity(graph, export)}
 
     def run(self, inputs: Mapping[str, Any], batch: int) -> Any:
         return run_export(self._export, dict(inputs), batch)

@@ -1,34 +1,117 @@
-"""The receipt of a build: what was made, from which graph, with which tools; every artefact by its hash."""
+"""The receipt of a build: what was made, from which graph, how, with which tools; every file by its hash."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
-from kera_hw.graph import Graph
+from kera_hw.driver.options import TargetOptions
 from kera_hw.rtl.toolchain.tools import TOOLS, version_of_package
 
-SCHEMA = "kera-receipt-1"
+SCHEMA = "kera-receipt-2"
+NAME = "receipt.json"
 # The compiler itself and the libraries whose versions decide what comes out.
 _LIBRARIES = ("kera-hw", "numpy", "highspy", "amaranth")
+_OWN_HASH = "receipt_sha3_256"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a build was asked for: with its `.keg` all that is needed to make its Verilog again.
+
+    ``scale`` is the stretch of wire delays of the plan that was kept, ``seed`` that of placement.
+    """
+
+    options: TargetOptions
+    scale: float
+    seed: int
+    emit: Literal["verilog", "bitstream"]
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self.options), "scale": self.scale, "seed": self.seed, "emit": self.emit}
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A receipt read back; ``data`` is its JSON object."""
+
+    data: Mapping[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        return self.data["fingerprint"]
+
+    @property
+    def function(self) -> str:
+        return self.data["function"]
+
+    @property
+    def tools(self) -> Mapping[str, str]:
+        return self.data["tools"]
+
+    @property
+    def artefacts(self) -> Mapping[str, Mapping[str, Any]]:
+        return self.data["artefacts"]
+
+    @property
+    def options(self) -> TargetOptions:
+        known = {item.name for item in fields(TargetOptions)}
+        return TargetOptions(**{key: value for key, value in self.data["request"].items() if key in known})
+
+    @property
+    def scale(self) -> float:
+        return self.data["request"]["scale"]
 
 
 def make_receipt(
-    graph: Graph, function: str, plan: Mapping[str, Any], directory: Path, artefacts: list[str]
+    plan: Mapping[str, Any], request: Request, directory: Path, artefacts: list[str]
 ) -> dict[str, Any]:
     """Plain JSON data; the same build on the same versions gives the same receipt."""
-    return {
+    data: dict[str, Any] = {
         "schema": SCHEMA,
-        "fingerprint": graph.fingerprint,
-        "function": function,
-        "emitter": plan["emitter"],
+        "fingerprint": plan["fingerprint"],
+        "program_fingerprint": plan["program_fingerprint"],
+        "function": plan["function"],
+        "request": request.to_json(),
         "plan_sha3_256": hash_json(plan),
         "tools": tool_versions(),
         "artefacts": {name: hash_file(directory / name) for name in sorted(artefacts)},
     }
+    return {**data, _OWN_HASH: hash_json(data)}
+
+
+def read_receipt(text: bytes) -> Receipt | str:
+    """The receipt, or what is wrong with it: not JSON, another format, or changed since it was written."""
+    try:
+        parsed: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return "it is not JSON"
+    data = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
+    schema = data.get("schema")
+    if schema != SCHEMA:
+        return f"its format is {schema!r}, where this version reads {SCHEMA!r}"
+    if data.get(_OWN_HASH) != hash_json({key: item for key, item in data.items() if key != _OWN_HASH}):
+        return "it was changed after it was written"
+    return Receipt(data) if _well_formed(data) else "entries are missing or of another kind"
+
+
+def _well_formed(data: Mapping[str, Any]) -> bool:
+    texts = all(isinstance(data.get(key), str) for key in ("fingerprint", "program_fingerprint", "function"))
+    request, tools, artefacts = (data.get(key) for key in ("request", "tools", "artefacts"))
+    if not (texts and isinstance(request, dict) and isinstance(tools, dict) and isinstance(artefacts, dict)):
+        return False
+    wanted = {item.name for item in fields(Request)} - {"options"} | {f.name for f in fields(TargetOptions)}
+    rows = cast("dict[str, Any]", artefacts)
+    return (
+        set(cast("dict[str, Any]", request)) == wanted
+        and isinstance(request["scale"], (int, float))
+        and {f"{data['function']}.keg", f"{data['function']}.v", "plan.json"} <= set(rows)
+        and all(isinstance(row, dict) and "sha3_256" in row for row in rows.values())
+    )
 
 
 def hash_json(data: Mapping[str, Any]) -> str:

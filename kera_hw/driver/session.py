@@ -81,5 +81,15 @@ def optimise(graph: Graph, level: str = "standard") -> Optimised:
 
 
 def single_export_graph(graph: Graph, export: Export) -> Graph:
-    """A graph of one export, so that work on it is not spent on the others."""
+    """A graph of one export: what is built, run and compared, and whose fingerprint names all of that."""
     return Graph([export], graph.origins)
+
+
+def identity(program: Graph, export: Export) -> dict[str, str]:
+    """The names of one export's graph and of the program it was taken from, as every output holds them.
+
+    They are equal when the program has no other export. A change elsewhere in the program changes the
+    second alone.
+    """
+    built = single_export_graph(program, export)
+    return {"fingerprint": built.fingerprint, "program_fingerprint": program.fingerprint}

@@ -10,6 +10,7 @@ import numpy as np
 
 from kera_hw.driver.options import Executor, TargetOptions
 from kera_hw.driver.sampling import map_leaves, random_value
+from kera_hw.driver.session import identity
 from kera_hw.driver.shrink import Mismatch, first_difference, minimise
 from kera_hw.driver.targets import make_executor
 from kera_hw.driver.values import read_inputs
@@ -22,7 +23,10 @@ from kera_hw.types import bit_width, leaf_types
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
+    """``fingerprint`` names the graph compared, ``program_fingerprint`` the program it is from."""
+
     fingerprint: str
+    program_fingerprint: str
     function: str
     targets: tuple[str, ...]
     items: int
@@ -54,6 +58,7 @@ class VerifyReport:
         return {
             "equal": self.equal,
             "fingerprint": self.fingerprint,
+            "program_fingerprint": self.program_fingerprint,
             "function": self.function,
             "targets": self.targets,
             "items": self.items,
@@ -118,8 +123,10 @@ def compare_executors(
             mismatches.append(
                 minimise(export, name, executors[reference], executors[name], inputs, batch, found)
             )
+    names = identity(graph, export)
     return VerifyReport(
-        graph.fingerprint,
+        names["fingerprint"],
+        names["program_fingerprint"],
         export.name,
         tuple(executors),
         batch,

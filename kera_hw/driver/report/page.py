@@ -14,7 +14,6 @@ from kera_hw.driver.report.chart import MAX_ROWS, chart_rows, chart_svg
 from kera_hw.driver.report.gantt import MAX_BARS, gantt_bars, gantt_svg
 from kera_hw.driver.report.paths import planned_path, routed_path, waterfall_svg
 from kera_hw.driver.report.wave import wave_svg
-from kera_hw.driver.session import single_export_graph
 from kera_hw.support import SourceFile
 
 _FIGURES = (("lut", "LUT"), ("ff", "FF"), ("dsp", "DSP"), ("bram", "BRAM"), ("fmax_mhz", "Fmax, MHz"))
@@ -55,7 +54,7 @@ def render_report(
         period_ns=period_ns,
         listings=costs.listings(netlist, schedule, files),
         wave=wave_svg(design, simulated=routed is not None),
-        graph=graph_svg(single_export_graph(design.graph, design.export)),
+        graph=graph_svg(design.graph),
         receipt=receipt,
     )
 

@@ -90,9 +90,11 @@ _CONTROL_PORTS = frozenset({"clk", "rst", "in_valid", "in_ready", "out_valid", "
 
 def emit_verilog(
     netlist: Netlist, plan: Plan, interface: Interface = "stream", style: Style = "generic",
-    emitter: Emitter = "text",
+    emitter: Emitter = "text", fingerprint: str | None = None,
 ) -> Emitted:
     """Write the scheduled netlist down as Verilog; the top module has the netlist's name.
+
+    ``fingerprint`` names the graph in the file's first lines.
 
     The emitters write the same signals: ``text`` the datapath directly, ``amaranth`` by way of one Amaranth
     design of datapath and control.
@@ -101,7 +103,8 @@ def emit_verilog(
     control = control_of(netlist, plan, interface)
     outputs = tuple((out.bus, bits_width(out.bits)) for out in netlist.outputs)
     body, layout = write(netlist, plan, interface, style, control)
-    parts = [_banner(netlist, plan, interface), *body, *_library("".join(body)), "`default_nettype wire\n"]
+    banner = _banner(netlist, plan, interface, fingerprint)
+    parts = [banner, *body, *_library("".join(body)), "`default_nettype wire\n"]
     return Emitted(
         netlist.name, "\n".join(parts), interface, style, _ports(netlist, outputs, interface),
         plan.latency_cycles, plan.initiation_interval, layout.register_bits, layout.origins,
@@ -155,11 +158,13 @@ def shell_spec(
     return ShellSpec(build, plan.latency_cycles, plan.initiation_interval, netlist.inputs, outputs, control)
 
 
-def _banner(netlist: Netlist, plan: Plan, interface: str) -> str:
+def _banner(netlist: Netlist, plan: Plan, interface: str, fingerprint: str | None) -> str:
+    graph = f"// Graph {fingerprint}\n" if fingerprint is not None else ""
     return (
         f"// {netlist.name}: {plan.latency_cycles} cycles of latency, an item every "
         f"{plan.initiation_interval} cycle(s), {plan.register_bits} pipeline register bits.\n"
         f"// Interface {interface}; planned for {plan.device} at {plan.clock_mhz:.1f} MHz.\n"
+        f"{graph}"
         "`default_nettype none\n"
     )
 

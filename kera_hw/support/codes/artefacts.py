@@ -14,4 +14,14 @@ TABLE: Table = (
      "Equal graphs have equal bytes; this file orders or repeats entries otherwise."),
     ("K0807", "unsound graph",
      "The graph breaks a rule that every graph keeps; it was not made by this compiler."),
+    ("K0808", "unusable receipt",
+     "The file is no receipt of this version's format, or was changed after it was written. Build again."),
+    ("K0809", "file differs from its receipt",
+     "A file of the build is missing or has other bytes than the build wrote. Build again."),
+    ("K0810", "receipt of another graph",
+     "The graph beside the receipt is not the one that the receipt names. Build again."),
+    ("K0811", "not reproduced",
+     "The graph, planned again with the options in the receipt, does not give the plan or the Verilog that "
+     "stand there. Other versions of the compiler or its libraries may plan otherwise; the check shows which "
+     "differ."),
 )
