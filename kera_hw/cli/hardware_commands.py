@@ -91,7 +91,7 @@ def build(
     emit: Annotated[
         str, typer.Option("--emit", metavar="WHAT", help="verilog: stop there; bitstream: all the way.")
     ] = "bitstream",
-    seed: Annotated[int, typer.Option("--seed", min=0, max=2**31 - 1, help="Seed of placement.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of placement.")] = 1,
     json: JsonOption = False,
 ) -> None:
     """Build a function into Verilog, a bitstream, a report and a receipt.
@@ -102,10 +102,10 @@ def build(
     """
     from kera_hw.driver.build import BUILD_STEPS
     from kera_hw.driver.build import build as build_export
+    from kera_hw.driver.options import PRODUCTS, check_choice
 
     output = Output(json)
-    if emit not in ("verilog", "bitstream"):
-        raise typer.BadParameter(f"`{emit}` is neither verilog nor bitstream.", param_hint="--emit")
+    check_choice("product (`--emit`)", emit, PRODUCTS)
     options = hardware_options(target, clock, latency, interface, interval, dsp, emitter)
     loaded, graph = load_or_fail(file, output)
     export = export_or_fail(loaded, function, output)

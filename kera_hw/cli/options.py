@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,15 +40,15 @@ ClockOption = Annotated[
 ]
 LatencyOption = Annotated[
     int | None,
-    typer.Option("--latency", metavar="N", min=1, help="Pipeline latency in cycles (default: the least)."),
+    typer.Option("--latency", metavar="N", help="Pipeline latency in cycles (default: the least)."),
 ]
 IntervalOption = Annotated[
     int | None,
-    typer.Option("--ii", metavar="N", min=1, help="Cycles between items (default: the least)."),
+    typer.Option("--ii", metavar="N", help="Cycles between items (default: the least)."),
 ]
 DspOption = Annotated[
     int | None,
-    typer.Option("--dsp", metavar="N", min=0, help="Multiplier blocks that may be used (default: all)."),
+    typer.Option("--dsp", metavar="N", help="Multiplier blocks that may be used (default: all)."),
 ]
 InterfaceOption = Annotated[
     str,
@@ -62,22 +61,6 @@ EmitterOption = Annotated[
     ),
 ]
 
-_UNITS_MHZ = {"hz": 1e-6, "khz": 1e-3, "mhz": 1.0, "ghz": 1e3}
-
-
-def parse_clock(text: str | None) -> float | None:
-    """MHz from `150MHz`, `0.15GHz`, `150000kHz` or a bare number of MHz; raises typer.BadParameter."""
-    if text is None:
-        return None
-    match = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,12})?)\s*([kMG]?Hz)?\s*", text, re.IGNORECASE | re.ASCII)
-    if match is None:
-        raise typer.BadParameter(f"`{text}` is no frequency; write e.g. 150MHz.", param_hint="--clock")
-    mhz = float(match[1]) * _UNITS_MHZ[(match[2] or "MHz").lower()]
-    if not 1 <= mhz <= 1000:
-        raise typer.BadParameter(f"{text} is outside 1 to 1000 MHz.", param_hint="--clock")
-    return mhz
-
-
 def hardware_options(
     target: str,
     clock: str | None,
@@ -87,17 +70,10 @@ def hardware_options(
     dsp: int | None = None,
     emitter: str = "text",
 ) -> TargetOptions:
-    """The request as the driver takes it; raises typer.BadParameter for what cannot be read."""
-    from kera_hw.driver.options import EMITTERS, INTERFACES, TargetOptions
+    """The request as the driver takes it; raises KeraError for what it does not."""
+    from kera_hw.driver.options import TargetOptions, clock_of_text
 
-    if interface not in INTERFACES:
-        known = " or ".join(INTERFACES)
-        raise typer.BadParameter(f"`{interface}` is not {known}.", param_hint="--interface")
-    if emitter not in EMITTERS:
-        known = " or ".join(EMITTERS)
-        raise typer.BadParameter(f"`{emitter}` is not {known}.", param_hint="--emitter")
-    device = target.removeprefix("fpga:")
-    return TargetOptions(device, parse_clock(clock), latency, interface, interval, dsp, emitter)
+    return TargetOptions(target, clock_of_text(clock), latency, interface, interval, dsp, emitter)
 
 
 def load_or_fail(file: Path, output: Output) -> tuple[Loaded, Graph]:

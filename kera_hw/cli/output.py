@@ -32,7 +32,9 @@ EXIT_STATUSES: Mapping[int, str] = {
 }
 
 # Codes whose cause is the call, not the program: files, names, targets and devices, arguments, input values.
-_CALL_CODES = frozenset({"K0605", *(f"K090{k}" for k in range(1, 7)), *(f"K091{k}" for k in range(1, 6))})
+_CALL_CODES = frozenset(
+    {"K0605", "K0908", *(f"K090{k}" for k in range(1, 7)), *(f"K091{k}" for k in range(1, 6))}
+)
 _TOOL_CODES = frozenset({"K0950"})
 
 # A file that is no program at all gives thousands; nobody reads them, and terminals suffer.

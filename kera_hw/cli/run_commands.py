@@ -96,9 +96,9 @@ def verify(
         typer.Option("--targets", metavar="A,B,...", help="Targets to compare; the first is the reference."),
     ] = "interp,rtl",
     vectors: Annotated[
-        int, typer.Option("--vectors", metavar="N", min=1, max=10_000_000, help="Items, random and corner.")
+        int, typer.Option("--vectors", metavar="N", help="Items, random and corner.")
     ] = 1000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random items.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random items.")] = 1,
     inputs: Annotated[
         list[str] | None,
         typer.Option("-i", "--input", metavar="NAME=FILE", help="Further items of your own (batched)."),
@@ -108,7 +108,7 @@ def verify(
     ] = False,
     limit: Annotated[
         float,
-        typer.Option("--time-limit", metavar="S", min=0.1, max=1e6, help="Seconds a formal proof may take."),
+        typer.Option("--time-limit", metavar="S", help="Seconds a formal proof may take."),
     ] = 60.0,
     receipt: Annotated[
         bool,

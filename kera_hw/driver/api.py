@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from kera_hw.driver.options import Executor, TargetOptions
+from kera_hw.driver.options import Executor, TargetOptions, check_text, shown
 from kera_hw.driver.session import Loaded, find_export, load_program
 from kera_hw.driver.targets import make_executor
 from kera_hw.graph import Export, Graph
@@ -81,12 +81,18 @@ class Program:
         device: str = "ecp5-85k",
         clock_mhz: float | None = None,
         latency: int | None = None,
+        interval: int | None = None,
+        dsp: int | None = None,
+        interface: str = "stream",
         emitter: str = "text",
     ) -> Function:
-        """The named export on a target; raises KeraError when there is none or the target refuses it."""
-        options = TargetOptions(device, clock_mhz, latency, emitter=emitter)
+        """The named export on a target; raises KeraError when there is none or the target refuses it.
+
+        The options are those of `kera build`; ``interval`` is its `--ii`.
+        """
+        options = TargetOptions(device, clock_mhz, latency, interface, interval, dsp, emitter)
         export = self._export(name)
-        return Function(export, make_executor(self.graph, export, target, options))
+        return Function(export, make_executor(self.graph, export, check_text("target", target), options))
 
     def component(
         self,
@@ -95,6 +101,8 @@ class Program:
         device: str = "ecp5-85k",
         clock_mhz: float | None = None,
         latency: int | None = None,
+        interval: int | None = None,
+        dsp: int | None = None,
         interface: str = "stream",
         emitter: str = "amaranth",
         cells: str = "auto",
@@ -108,11 +116,11 @@ class Program:
         """
         from kera_hw.driver.component import make_component
 
-        options = TargetOptions(device, clock_mhz, latency, interface=interface, emitter=emitter)
+        options = TargetOptions(device, clock_mhz, latency, interface, interval, dsp, emitter)
         return make_component(self.graph, self._export(name), options, cells)
 
     def _export(self, name: str) -> Export:
-        export = find_export(self._loaded, name)
+        export = find_export(self._loaded, check_text("name of a function", name))
         if isinstance(export, Diagnostic):
             raise KeraError([export])
         return export
@@ -120,7 +128,11 @@ class Program:
 
 def load(path: str | os.PathLike[str]) -> Program:
     """Compiles a `.kera` file or reads a `.keg`. Raises KeraError with ``.diagnostics``."""
-    loaded = load_program(Path(path))
+    try:
+        place = Path(os.fspath(path))
+    except TypeError:
+        raise KeraError([Diagnostic("K0901", f"A path is text or a Path; {shown(path)} is not.")]) from None
+    loaded = load_program(place)
     if loaded.graph is None or loaded.has_errors:
         raise KeraError(loaded.diagnostics)
     return Program(loaded, loaded.graph)

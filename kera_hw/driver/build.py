@@ -15,7 +15,7 @@ from typing import Any
 
 from kera_hw.driver.files import replace_files
 from kera_hw.driver.hardware import PLANNING_STEPS, HardwareDesign, design_hardware
-from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.options import PLACEMENT_SEED, TargetOptions
 from kera_hw.driver.receipt import Request, make_receipt
 from kera_hw.driver.report import render_report
 from kera_hw.driver.session import Loaded
@@ -53,6 +53,7 @@ def build(
     progress: Progress,
 ) -> BuildResult:
     """Builds one export into ``directory``. Raises KeraError for what cannot be made or a tool's failure."""
+    seed = PLACEMENT_SEED.check(seed)
     directory.mkdir(parents=True, exist_ok=True)
     files, name = source_files(loaded), export.name
     with tempfile.TemporaryDirectory(dir=directory, prefix=".build-") as temporary:

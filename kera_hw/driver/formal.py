@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kera_hw.driver.hardware import HardwareDesign, design_hardware
-from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.options import TIME_LIMIT_S, VECTOR_SEED, TargetOptions
 from kera_hw.driver.sampling import from_bits
 from kera_hw.driver.session import identity
 from kera_hw.driver.shrink import Mismatch
@@ -133,6 +133,7 @@ def prove_export(
     Each level has ``limit_s`` seconds. Raises KeraError where there is no circuit (K06xx, K07xx), no theory
     for an operation (K0961), or where a tool fails.
     """
+    limit_s, seed = TIME_LIMIT_S.check(limit_s), VECTOR_SEED.check(seed)
     progress("planning")
     options = replace(options, interface="none")
     design = design_hardware(graph, export, options)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kera_hw.driver.options import EMITTERS, INTERFACES, TargetOptions
+from kera_hw.driver.options import LATENCY, TargetOptions
 from kera_hw.driver.session import identity, optimise, single_export_graph
 from kera_hw.graph import Export, Graph, Store
 from kera_hw.rtl.emit.handshake import MOST_DATA_BITS
@@ -21,7 +21,7 @@ from kera_hw.rtl.emit.verilog import (
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.techmap import MapOptions, map_design
 from kera_hw.schedule.delay_model import DelayModel
-from kera_hw.schedule.device import Device, device_names, find_device
+from kera_hw.schedule.device import Device, find_device
 from kera_hw.schedule.explain import cell_label
 from kera_hw.schedule.netlist import Netlist
 from kera_hw.schedule.plan import Plan
@@ -106,8 +106,7 @@ def design_hardware(
     files: dict[str, SourceFile] | None = None,
     scale: float = 1.0,
 ) -> HardwareDesign:
-    """Runs the hardware path. Raises KeraError (K06xx, K07xx, K0903) where the design cannot be made."""
-    check_choice("emitter", options.emitter, EMITTERS)
+    """Runs the hardware path. Raises KeraError (K06xx, K07xx) where the design cannot be made."""
     emitter: Emitter = "amaranth" if options.emitter == "amaranth" else "text"
     planned = plan_hardware(graph, export, options, progress, files, scale)
     check_port_bits(export, planned, emitter)
@@ -147,13 +146,6 @@ def check_port_bits(export: Export, planned: PlannedHardware, emitter: Emitter) 
         raise KeraError([Diagnostic("K0615", message)])
 
 
-def check_choice(what: str, given: str, known: tuple[str, ...]) -> None:
-    """Raises KeraError (K0903) for a word that is none of ``known``."""
-    if given not in known:
-        message = f"There is no {what} `{given}`; there are: {', '.join(known)}."
-        raise KeraError([Diagnostic("K0903", message)])
-
-
 def plan_hardware(
     graph: Graph,
     export: Export,
@@ -164,10 +156,7 @@ def plan_hardware(
 ) -> PlannedHardware:
     """The hardware path without its last step. Raises KeraError where no plan can be made."""
     device = find_device(options.device)
-    if device is None:
-        known = ", ".join(device_names())
-        raise KeraError([Diagnostic("K0605", f"There is no device `{options.device}`; there are: {known}.")])
-    check_choice("interface", options.interface, INTERFACES)
+    assert device is not None, "options are checked when they are made"
     progress("lowering")
     store = Store()
     optimised = optimise(single_export_graph(graph, export)).graph
@@ -178,6 +167,12 @@ def plan_hardware(
 
     found = _choose(lambda interval: _flat(optimised.exports[0], store, interval, device), planned, options)
     flat, netlist, plan, notes = found.flat, found.netlist, found.plan, found.notes
+    if plan.latency_cycles > LATENCY.most:
+        message = (
+            f"`{export.name}` needs a pipeline of {plan.latency_cycles:,} cycles at {found.clock_mhz:g} MHz, "
+            f"and none is longer than {LATENCY.most:,}."
+        )
+        raise KeraError([Diagnostic("K0604", message)])
     faults = verify_plan(netlist, plan, DelayModel(device, scale))
     if faults:
         raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")
@@ -249,7 +244,7 @@ def _plan(
     scale: float,
 ) -> tuple[Netlist, Plan, float, list[Diagnostic]]:
     """Maps and schedules, at the clock asked for or the fastest default that works (in MHz)."""
-    clock_mhz = options.clock_mhz or DEFAULT_CLOCK_MHZ[device.family]
+    clock_mhz = DEFAULT_CLOCK_MHZ[device.family] if options.clock_mhz is None else options.clock_mhz
     while True:
         clock_ps = int(1e6 / clock_mhz)
         progress("mapping to cells")

@@ -1,10 +1,20 @@
-"""What a caller may ask of a target, and what a target gives back: the words that all of them share."""
+"""What a caller may ask of a target, and what a target gives back: the words that all of them share.
+
+Every option is checked here, whoever gives it: the command line, the Python interface or a script. An option
+that cannot be used is a KeraError (K0908; K0605 for a device) that says what it takes.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from numbers import Integral, Real
+from typing import Any, NoReturn, Protocol
+
+from kera_hw.schedule.device import device_names, find_device
+from kera_hw.support import Diagnostic, KeraError
 
 
 class Executor(Protocol):
@@ -22,11 +32,122 @@ class Executor(Protocol):
 
 INTERFACES = ("stream", "none")
 EMITTERS = ("text", "amaranth")
+PRODUCTS = ("verilog", "bitstream")
+"""What a build may stop at."""
+
+_LONGEST_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """An option that is an integer from ``least`` to ``most``."""
+
+    name: str
+    unit: str
+    least: int
+    most: int
+    example: int
+
+    def check(self, value: object) -> int:
+        """The value as a plain integer. Raises KeraError (K0908)."""
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            _refuse(self.name, self._takes, value)
+        number = int(value)
+        if not self.least <= number <= self.most:
+            _refuse(self.name, self._takes, number)
+        return number
+
+    def check_given(self, value: object) -> int | None:
+        """The same for an option that may be left out, which is None."""
+        return None if value is None else self.check(value)
+
+    @property
+    def _takes(self) -> str:
+        of_unit = f" of {self.unit}" if self.unit else ""
+        return f"a whole number{of_unit} from {self.least:,} to {self.most:,}, such as {self.example}"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """An option that is a number with a unit, from ``least`` to ``most``."""
+
+    name: str
+    unit: str
+    least: float
+    most: float
+    example: float
+
+    def check(self, value: object) -> float:
+        """The value as a plain number. Raises KeraError (K0908), also for NaN and infinities."""
+        if isinstance(value, bool) or not isinstance(value, Real):
+            _refuse(self.name, self._takes, value)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not self.least <= number <= self.most:
+            _refuse(self.name, self._takes, value)
+        return number
+
+    def check_given(self, value: object) -> float | None:
+        """The same for an option that may be left out, which is None."""
+        return None if value is None else self.check(value)
+
+    @property
+    def _takes(self) -> str:
+        return f"a number of {self.unit} from {self.least:,g} to {self.most:,g}, such as {self.example:g}"
+
+
+CLOCK_MHZ = Quantity("clock (`--clock`)", "MHz", 1, 1000, 150)
+LATENCY = Count("latency (`--latency`)", "cycles", 1, 65_530, 12)
+INTERVAL = Count("interval (`--ii`)", "cycles", 1, 65_530, 4)
+DSP = Count("limit of multipliers (`--dsp`)", "blocks", 0, 1_000_000, 8)
+PLACEMENT_SEED = Count("seed of placement (`--seed`)", "", 0, 2**31 - 1, 1)
+VECTOR_SEED = Count("seed of items (`--seed`)", "", 0, 2**63 - 1, 1)
+VECTORS = Count("number of items (`--vectors`)", "items", 1, 10_000_000, 1000)
+TIME_LIMIT_S = Quantity("time limit (`--time-limit`)", "seconds", 0.1, 1e6, 60)
+
+
+def check_choice(name: str, value: object, known: tuple[str, ...]) -> str:
+    """The word if it is one of ``known``. Raises KeraError (K0908)."""
+    if not isinstance(value, str) or value not in known:
+        _refuse(name, f"one of {', '.join(known)}", value)
+    return value
+
+
+def check_text(name: str, value: object) -> str:
+    """The value if it is text. Raises KeraError (K0908)."""
+    if not isinstance(value, str):
+        _refuse(name, "text", value)
+    return value
+
+
+def check_device(value: object) -> str:
+    """The name of a part, `fpga:` before it or not. Raises KeraError (K0605)."""
+    name = value.removeprefix("fpga:") if isinstance(value, str) else ""
+    if find_device(name) is None:
+        known = ", ".join(device_names())
+        raise KeraError([Diagnostic("K0605", f"There is no device {shown(value)}; there are: {known}.")])
+    return name
+
+
+_UNITS_MHZ = {"hz": 1e-6, "khz": 1e-3, "mhz": 1.0, "ghz": 1e3}
+_FREQUENCY = re.compile(r"\s*(\d{1,12}(?:\.\d{1,12})?)\s*([kMG]?Hz)?\s*", re.IGNORECASE | re.ASCII)
+
+
+def clock_of_text(text: str | None) -> float | None:
+    """MHz from `150MHz`, `0.15GHz`, `150000kHz` or a bare number of MHz. Raises KeraError (K0908)."""
+    if text is None:
+        return None
+    match = _FREQUENCY.fullmatch(text)
+    if match is None:
+        _refuse(CLOCK_MHZ.name, "a frequency from 1 to 1,000 MHz, such as 150MHz", text)
+    return CLOCK_MHZ.check(float(match[1]) * _UNITS_MHZ[(match[2] or "MHz").lower()])
 
 
 @dataclass(frozen=True, slots=True)
 class TargetOptions:
-    """Requests to any target; a target ignores what it has no use for.
+    """Requests to any target; a target ignores what it has no use for. Raises KeraError for what none takes.
 
     ``device`` is a part's name (`ecp5-85k`). None leaves a choice to the target: ``clock_mhz``, ``latency``
     and ``interval`` (cycles), ``dsp`` (multiplier blocks that may be used). ``interface`` is one of
@@ -40,3 +161,39 @@ class TargetOptions:
     interval: int | None = None
     dsp: int | None = None
     emitter: str = "text"
+
+    def __post_init__(self) -> None:
+        """Checks every field, and makes plain numbers of NumPy's."""
+        checked = {
+            "device": check_device(self.device),
+            "clock_mhz": CLOCK_MHZ.check_given(self.clock_mhz),
+            "latency": LATENCY.check_given(self.latency),
+            "interface": check_choice("interface", self.interface, INTERFACES),
+            "interval": INTERVAL.check_given(self.interval),
+            "dsp": DSP.check_given(self.dsp),
+            "emitter": check_choice("emitter", self.emitter, EMITTERS),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+
+def _refuse(name: str, takes: str, value: object) -> NoReturn:
+    raise KeraError([Diagnostic("K0908", f"The {name} is {takes}; {shown(value)} is not.")])
+
+
+def shown(value: object) -> str:
+    """A value in a message: text and numbers as they are, other things by their type."""
+    if isinstance(value, str):
+        short = value if len(value) <= _LONGEST_SHOWN else value[: _LONGEST_SHOWN - 1] + "…"
+        return f"`{short if short.isprintable() else short.encode('unicode_escape').decode()}`"
+    if value is None or isinstance(value, bool):
+        return str(value)
+    if isinstance(value, Integral):
+        number = int(value)
+        return f"{number:,}" if number.bit_length() <= 64 else f"a number of {number.bit_length():,} bits"
+    if isinstance(value, Real):
+        try:
+            return f"{float(value):g}"
+        except OverflowError:
+            return "a number beyond all limits"
+    return f"a value of the type {type(value).__name__}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kera_hw.driver.files import module_loader, read_bytes
+from kera_hw.driver.options import shown
 from kera_hw.frontend import Frontend, compile_source
 from kera_hw.graph import Export, Graph, Store, read_keg
 from kera_hw.passes import Optimised, pipeline, run_pipeline
@@ -63,7 +64,7 @@ def find_export(loaded: Loaded, name: str | None) -> Export | Diagnostic:
         return Diagnostic("K0902", "The program exports no function that could be run.")
     if name is None:
         return Diagnostic("K0902", f"The program exports several functions; name one with --fn: {names}.")
-    return Diagnostic("K0902", f"The program does not export `{name}`; its exports are: {names}.")
+    return Diagnostic("K0902", f"The program does not export {shown(name)}; its exports are: {names}.")
 
 
 def _left_out(loaded: Loaded) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kera_hw.driver.options import Executor, TargetOptions
+from kera_hw.driver.options import Executor, TargetOptions, shown
 from kera_hw.graph import Export, Graph
 from kera_hw.support import Diagnostic, KeraError
 
@@ -31,5 +31,6 @@ def make_executor(graph: Graph, export: Export, target: str, options: TargetOpti
     loader = TARGETS.get(target)
     if loader is None:
         known = ", ".join(TARGETS)
-        raise KeraError([Diagnostic("K0903", f"There is no target `{target}`; the targets are: {known}.")])
+        message = f"There is no target {shown(target)}; the targets are: {known}."
+        raise KeraError([Diagnostic("K0903", message)])
     return loader(graph, export, options)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kera_hw.driver.options import Executor, TargetOptions
+from kera_hw.driver.options import VECTOR_SEED, VECTORS, Executor, TargetOptions
 from kera_hw.driver.sampling import map_leaves, random_value
 from kera_hw.driver.session import identity
 from kera_hw.driver.shrink import Mismatch, first_difference, minimise
@@ -91,6 +91,7 @@ def verify_export(
     progress: Callable[[str], None] = lambda _: None,
 ) -> VerifyReport:
     """Runs every target on the same items and compares all result bits with the first target's."""
+    vectors, seed = VECTORS.check(vectors), VECTOR_SEED.check(seed)
     executors = {name: make_executor(graph, export, name, options) for name in targets}
     inputs, batch = draw_items(export, vectors, seed, given)
     return compare_executors(graph, export, executors, inputs, batch, progress)

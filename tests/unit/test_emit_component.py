@@ -105,7 +105,7 @@ def test_device_cells_go_where_there_is_a_device(program: kera_hw.Program) -> No
 def test_unknown_words_are_refused(program: kera_hw.Program, wrong: dict[str, str]) -> None:
     with pytest.raises(kera_hw.KeraError) as refused:
         program.component("blend", **wrong)  # pyright: ignore[reportArgumentType]
-    assert refused.value.diagnostics[0].code == "K0903"
+    assert refused.value.diagnostics[0].code == "K0908"
     with pytest.raises(kera_hw.KeraError) as refused:
         program.component("blurb")
     assert refused.value.diagnostics[0].code.startswith("K09")
