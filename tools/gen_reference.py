@@ -63,7 +63,9 @@ def cli_page() -> str:
     command: Any = typer.main.get_command(app)
     lines = ["# The kera command", MADE, "| exit status | meaning |", "|--:|---|"]
     lines += [f"| {status} | {meaning} |" for status, meaning in EXIT_STATUSES.items()]
-    lines += ["", "With `--json` one object goes to stdout and nothing else."]
+    lines += ["", "With `--json` one object goes to stdout and nothing else. It holds at most 1000",
+              "diagnostics a file; how many more there were is then in `diagnostics_left_out`. Without it",
+              "ten a file are shown."]
     for name, entry in command.commands.items():
         about = " ".join(line.strip() for line in (entry.help or "").splitlines() if line.strip())
         lines += ["", f"## kera {name}", "", about, "", "| | |", "|---|---|"]

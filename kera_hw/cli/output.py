@@ -38,7 +38,8 @@ _CALL_CODES = frozenset(
 _TOOL_CODES = frozenset({"K0950"})
 
 # A file that is no program at all gives thousands; nobody reads them, and terminals suffer.
-_MOST_SHOWN = 20
+_MOST_SHOWN = 10
+_MOST_IN_JSON = 1000
 
 Step = Callable[[str], None]
 
@@ -89,11 +90,13 @@ class Output:
             return
         sys.stdout.flush()
         colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        listed = list(items)
-        for item in listed[:_MOST_SHOWN]:
-            print(render_diagnostic(item, colour), end="\n\n", file=sys.stderr)
-        if len(listed) > _MOST_SHOWN:
-            print(f"... and {len(listed) - _MOST_SHOWN} more; --json has them all.", file=sys.stderr)
+        for path, listed in _by_file(items).items():
+            shown = _foremost(listed, _MOST_SHOWN)
+            for item in shown:
+                print(render_diagnostic(item, colour), end="\n\n", file=sys.stderr)
+            if len(listed) > len(shown):
+                where = f" in {path}" if path else ""
+                print(f"... and {len(listed) - len(shown)} more{where}; --json has them.\n", file=sys.stderr)
 
     def finish(
         self, data: Mapping[str, Any], items: Iterable[Diagnostic] = (), status: int | None = None
@@ -103,13 +106,32 @@ class Output:
         self.diagnostics(listed)
         code = status if status is not None else status_of(listed)
         if self.json:
-            payload = {"ok": code == OK, **data, "diagnostics": [item.to_json() for item in listed]}
+            kept = [item for rows in _by_file(listed).values() for item in _foremost(rows, _MOST_IN_JSON)]
+            payload = {"ok": code == OK, **data, "diagnostics": [item.to_json() for item in kept]}
+            if len(kept) < len(listed):
+                payload["diagnostics_left_out"] = len(listed) - len(kept)
             print(json.dumps(_strict(payload), allow_nan=False))
         raise Exit(code)
 
     def fail(self, items: Iterable[Diagnostic]) -> NoReturn:
         """Ends the command with these diagnostics and nothing else."""
         self.finish({}, items)
+
+
+def _by_file(items: Iterable[Diagnostic]) -> dict[str | None, list[Diagnostic]]:
+    """The diagnostics of each file, in the order in which the files first occur."""
+    found: dict[str | None, list[Diagnostic]] = {}
+    for item in items:
+        found.setdefault(item.file.path if item.file is not None else None, []).append(item)
+    return found
+
+
+def _foremost(items: list[Diagnostic], most: int) -> list[Diagnostic]:
+    """At most so many, in their order; no error makes way for a warning."""
+    errors = [item for item in items if item.is_error]
+    others = [item for item in items if not item.is_error]
+    kept = {id(item) for item in [*errors, *others][:most]}
+    return [item for item in items if id(item) in kept]
 
 
 def status_of(items: Iterable[Diagnostic]) -> int:

@@ -61,7 +61,7 @@ def pack_inputs(design: HardwareDesign, inputs: Mapping[str, Any], batch: int) -
         raise KeraError([Diagnostic("K0904", f"In the call of `{export.name}`, `{odd}` {what}.")])
     columns: list[Array] = []
     for name, kind in export.params:
-        columns += _scalar_columns(flatten_value(kind, inputs[name], batch), batch)
+        columns += _scalar_columns(flatten_value(kind, inputs[name], batch, name), batch)
     words = pack_leaves(design.flat.inputs, columns, design.flat.in_buses, batch)
     return [words[port.name] for port in design.emitted.data_inputs]
 

@@ -54,9 +54,10 @@ def _read_value(name: str, text: str, kind: Type) -> Any:
     if path.suffix in (".npy", ".npz"):
         return _read_numpy(name, path, kind)
     try:
-        return _literal(_parsed(text), kind)
-    except (ValueError, TypeError, KeyError, RecursionError):
+        parsed = _parsed(text)
+    except (ValueError, RecursionError):
         _reject(f"`{text}` is no value of type {kind} for `{name}`; write JSON or name a .npy file.")
+    return _literal(parsed, kind, name)
 
 
 def _parsed(text: str) -> Any:
@@ -84,18 +85,29 @@ def _read_numpy(name: str, path: Path, kind: Type) -> Any:
         _reject(f"The file {path} for `{name}` is no usable NumPy file: {reason}.")
 
 
-def _literal(value: Any, kind: Type) -> Any:
-    """A JSON value as a value of the type: objects for structs, lists for tuples and tensors."""
+def _literal(value: Any, kind: Type, name: str) -> Any:
+    """A JSON value as a value of the type: objects for structs, lists for tuples and tensors.
+
+    A list for a struct is a list of objects; what does not fit the type stays for the target to refuse.
+    """
     if isinstance(kind, TensorType) and isinstance(kind.element, (StructType, TupleType)):
-        return _literal(value, kind.element)
+        return _literal(value, kind.element, name)
     if isinstance(kind, StructType):
+        if isinstance(value, list):
+            return [_literal(item, kind, f"{name}[{i}]") for i, item in enumerate(cast("list[Any]", value))]
         if not isinstance(value, dict):
-            raise TypeError
-        fields = cast("dict[str, Any]", value)
-        known = dict(kind.fields)
-        return {name: _literal(item, known[name]) for name, item in fields.items()}
+            return value
+        fields, known = cast("dict[str, Any]", value), dict(kind.fields)
+        return {
+            field: _literal(item, known[field], f"{name}.{field}") if field in known else item
+            for field, item in fields.items()
+        }
     if isinstance(kind, TupleType):
-        return tuple(_literal(v, item) for v, item in zip(value, kind.items, strict=True))
+        parts = cast("list[Any]", value)
+        if not isinstance(value, list) or len(parts) != len(kind.items):
+            need = f"a list of {len(kind.items)} values, in a batch each a list itself"
+            _reject(f"`{name}` of type {kind} takes {need}.")
+        return tuple(_literal(v, item, f"{name}.{i}") for i, (v, item) in enumerate(zip(parts, kind.items)))
     return _number(value, element_type(kind))
 
 
@@ -110,9 +122,10 @@ def _number(value: Any, element: Type) -> Any:
     """
     if isinstance(value, list):
         return [_number(item, element) for item in cast("list[Any]", value)]
-    if isinstance(element, FloatType) and not isinstance(value, bool):
+    number = _WORDS.get(value) if isinstance(value, str) else value
+    if isinstance(element, FloatType) and isinstance(number, (int, Decimal)) and not isinstance(value, bool):
         dtype = numpy_dtype(element)
-        bits = _float_bits(_WORDS[value] if isinstance(value, str) else Decimal(value), element)
+        bits = _float_bits(Decimal(number), element)
         return np.array(bits, np.dtype(f"u{dtype.itemsize}")).view(dtype)[()]
     return float(value) if isinstance(value, Decimal) else value
 
@@ -133,16 +146,34 @@ def _from_npz(arrays: Mapping[str, Array], kind: Type, prefix: str = "") -> Any:
     if isinstance(kind, TensorType) and isinstance(kind.element, (StructType, TupleType)):
         kind = kind.element
     if isinstance(kind, StructType):
+        if not prefix and _is_structured(arrays):
+            return _stored(next(iter(arrays.values())), kind)
         return {name: _from_npz(arrays, item, f"{prefix}{name}.") for name, item in kind.fields}
     if isinstance(kind, TupleType):
+        if not prefix and _is_structured(arrays):
+            return _stored(next(iter(arrays.values())), kind)
         return tuple(_from_npz(arrays, item, f"{prefix}{i}.") for i, item in enumerate(kind.items))
     if not prefix and len(arrays) == 1:
         return _stored(next(iter(arrays.values())), kind)
     return _stored(arrays[prefix[:-1] or "result"], kind)
 
 
-def _stored(array: Array, kind: Type) -> Array:
-    """bf16 travels in files as its bits: as ``save_npz`` writes them, or as NumPy does, without a name."""
+def _is_structured(arrays: Mapping[str, Array]) -> bool:
+    return len(arrays) == 1 and next(iter(arrays.values())).dtype.names is not None
+
+
+def _stored(array: Array, kind: Type) -> Any:
+    """bf16 travels in files as its bits: as ``save_npz`` writes them, or as NumPy does, without a name.
+
+    A structured array becomes its fields, by name for a struct and in order for a tuple.
+    """
+    fields = array.dtype.names
+    if isinstance(kind, TensorType) and fields is not None:
+        kind = kind.element
+    if isinstance(kind, StructType) and fields is not None:
+        return {name: _stored(array[name], dict(kind.fields).get(name, kind)) for name in fields}
+    if isinstance(kind, TupleType) and fields is not None and len(fields) == len(kind.items):
+        return tuple(_stored(array[name], item) for name, item in zip(fields, kind.items))
     if element_type(kind) == BF16 and array.dtype in (np.dtype(np.uint16), np.dtype("V2")):
         return array.view(numpy_dtype(BF16))
     return array

@@ -2,10 +2,12 @@
 
 Conventions: integers in the smallest dtype that holds them, fixed point as its raw integer, structs as
 dicts, tuples as tuples; a tensor of structs is a dict of arrays. With a batch every array has the items as
-its leading axis. Faults raise KeraError with K0911 to K0915.
+its leading axis. Going in, a list of structs may also be just that: a list of dicts or of tuples, or a
+structured array. Faults raise KeraError with K0911 to K0915.
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from math import isfinite
 from typing import Any, NoReturn, cast
@@ -28,6 +30,7 @@ from kera_hw.types import (
     TupleType,
     Type,
     element_type,
+    leaf_types,
     numpy_dtype,
     shape_of,
 )
@@ -51,23 +54,76 @@ def flatten_value(kind: Type, value: Value, batch: int | None = None, name: str 
 
 
 def _flatten(kind: Type, value: Value, outer: tuple[int, ...], name: str, leaves: list[Array]) -> None:
-    if isinstance(kind, StructType):
-        names = [field for field, _ in kind.fields]
-        items = cast("dict[str, Value]", value)
-        if not isinstance(value, dict) or set(items) != set(names):
-            reject("K0911", f"`{name}` is a {kind}: give it as a dict with the fields {', '.join(names)}.")
+    if isinstance(kind, (StructType, TupleType)) and outer and _is_list_of_items(kind, value):
+        leaves += _stacked(kind, list(value), outer, name)
+    elif isinstance(kind, StructType):
+        items = _fields(kind, value, bool(outer))
+        if items is None or set(items) != {field for field, _ in kind.fields}:
+            names = ", ".join(field for field, _ in kind.fields)
+            also = ", or as a list of such dicts" if outer else ""
+            reject("K0911", f"`{name}` is a {kind}: give it as a dict with the fields {names}{also}.")
         for field, item in kind.fields:
             _flatten(item, items[field], outer, f"{name}.{field}", leaves)
     elif isinstance(kind, TupleType):
-        parts = cast("tuple[Value, ...]", value)
-        if not isinstance(value, (tuple, list)) or len(parts) != len(kind.items):
-            reject("K0911", f"`{name}` is a {kind}: give it as a tuple of {len(kind.items)} values.")
+        parts = _positions(value)
+        if parts is None or len(parts) != len(kind.items):
+            also = f", each with the items of {outer[0]}" if outer else ""
+            reject("K0911", f"`{name}` is a {kind}: give it as a tuple of {len(kind.items)} values{also}.")
         for position, item in enumerate(kind.items):
             _flatten(item, parts[position], outer, f"{name}.{position}", leaves)
     elif isinstance(kind, TensorType) and isinstance(kind.element, (StructType, TupleType)):
         _flatten(kind.element, value, outer + kind.shape, name, leaves)
     else:
         leaves.append(_leaf(kind, value, outer, name))
+
+
+def _is_list_of_items(kind: StructType | TupleType, value: Value) -> bool:
+    """Whether the value lists structs or tuples, where otherwise it would hold an array for each leaf.
+
+    A tuple's arrays may come in a list as well, so that its items are told by being tuples themselves.
+    """
+    if isinstance(value, np.ndarray):
+        array = cast("Array", value)
+        return array.dtype == object and array.ndim > 0
+    if not isinstance(value, list):
+        return False
+    items = cast("list[Value]", value)
+    return isinstance(kind, StructType) or all(isinstance(item, (tuple, np.void)) for item in items)
+
+
+def _stacked(kind: Type, items: list[Value], outer: tuple[int, ...], name: str) -> list[Array]:
+    """The leaves of items given one by one along the first axis of ``outer``."""
+    if len(items) != outer[0]:
+        reject("K0912", f"`{name}` takes {outer[0]} of {kind}, but got {len(items)}.")
+    rows: list[list[Array]] = []
+    for position, item in enumerate(items):
+        rows.append([])
+        _flatten(kind, item, outer[1:], f"{name}[{position}]", rows[-1])
+    if rows:
+        return [np.stack(leaf) for leaf in zip(*rows, strict=True)]
+    return [np.zeros(outer + shape_of(leaf), numpy_dtype(element_type(leaf))) for leaf in leaf_types(kind)]
+
+
+def _fields(kind: StructType, value: Value, columns: bool) -> Mapping[str, Value] | None:
+    """Values by field; a single struct may be a tuple in the order of declaration."""
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, Value]", value)
+    if isinstance(value, (np.ndarray, np.void)):
+        array = cast("Array", value)
+        return None if array.dtype.names is None else {field: array[field] for field in array.dtype.names}
+    if columns or not isinstance(value, tuple):
+        return None
+    parts = cast("tuple[Value, ...]", value)
+    names: Any = getattr(cast("Any", value), "_fields", [field for field, _ in kind.fields])
+    return dict(zip(names, parts, strict=True)) if len(names) == len(parts) else None
+
+
+def _positions(value: Value) -> list[Value] | None:
+    """The parts of a tuple; those of a structured array are its fields in order."""
+    if isinstance(value, (np.ndarray, np.void)):
+        array = cast("Array", value)
+        return None if array.dtype.names is None else [array[field] for field in array.dtype.names]
+    return list(cast("tuple[Value, ...]", value)) if isinstance(value, (tuple, list)) else None
 
 
 def _leaf(kind: Type, value: Value, outer: tuple[int, ...], name: str) -> Array:
@@ -100,7 +156,8 @@ def _array(value: Value, element: Type, name: str) -> Array:
     else:
         fits = dtype.kind in "iu" or (dtype.kind == "O" and _all_ints(array))
     if not fits:
-        reject("K0913", f"`{name}` of type {element} takes {_wanted(element)}, but got {_found(array)}.")
+        message = f"`{name}` of type {element} takes {_wanted(element)}, but got {_found(array)}"
+        reject("K0913", f"{message}{_conversion(array, element)}.")
     return array
 
 
@@ -140,9 +197,19 @@ def _wanted(element: Type) -> str:
     return "raw integers" if isinstance(element, FixType) else "integers"
 
 
+def _conversion(array: Array, element: Type) -> str:
+    """How to convert an array of other numbers in NumPy, where that loses no more than precision."""
+    if isinstance(element, FloatType) and array.dtype.kind in "iuf":
+        module = "np" if numpy_dtype(element).kind == "f" else "ml_dtypes"
+        return f"; convert it with `.astype({module}.{numpy_dtype(element).name})`"
+    return ""
+
+
 def _found(array: Array) -> str:
     if array.dtype.kind in "US":
         return "text"
+    if array.dtype.names is not None:
+        return f"a structured array of {', '.join(array.dtype.names)}"
     if array.dtype.kind == "O" and array.size:
         return f"{type(array.flat[0]).__name__} values"
     return f"{array.dtype.name} values"
@@ -171,15 +238,13 @@ def item_count(kind: Type, value: Value) -> int | None:
     """Items along the leading axis of a batched value, read off its first leaf; None where it has none."""
     if isinstance(kind, TensorType) and isinstance(kind.element, (StructType, TupleType)):
         return item_count(kind.element, value)
+    if isinstance(kind, (StructType, TupleType)) and _is_list_of_items(kind, value):
+        return len(value)
     if isinstance(kind, StructType):
-        if not isinstance(value, dict):
-            return None
-        fields = cast("dict[str, Value]", value)
+        fields = _fields(kind, value, True) or {}
         return _first_count([(item, fields[name]) for name, item in kind.fields if name in fields])
     if isinstance(kind, TupleType):
-        if not isinstance(value, (tuple, list)):
-            return None
-        return _first_count(list(zip(kind.items, cast("tuple[Value, ...]", value))))
+        return _first_count(list(zip(kind.items, _positions(value) or [])))
     try:
         shape = np.shape(value)
     except ValueError:

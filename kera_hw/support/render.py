@@ -48,6 +48,21 @@ class _Paint(Protocol):
     def __call__(self, text: str, code: str) -> str: ...
 
 
+# Longer lines (generated tables, minified text) are shown around the caret.
+_WIDEST, _BEFORE_CARET = 120, 40
+
+
+def _window(text: str, column: int, width: int) -> tuple[str, int, int]:
+    """The piece of a long line that is shown, with the caret's column and width in it."""
+    if len(text) <= _WIDEST:
+        return text, column, width
+    start = max(0, min(column - 1 - _BEFORE_CARET, len(text) - _WIDEST))
+    end = start + _WIDEST
+    piece = ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
+    shift = start - (1 if start else 0)
+    return piece, column - shift, min(width, end - (column - 1))
+
+
 def _excerpt(file: SourceFile, span: Span, mark: str, message: str, code: str, paint: _Paint) -> list[str]:
     line, column = file.line_column(span.start)
     end_line, end_column = file.line_column(span.end)
@@ -55,11 +70,13 @@ def _excerpt(file: SourceFile, span: Span, mark: str, message: str, code: str, p
     text = "".join(c if c.isprintable() else " " if c == "\t" else "\ufffd" for c in file.line_text(line))
     width = (end_column if end_line == line else len(text) + 1) - column
     gutter = " " * len(str(line))
-    marks = paint(mark * max(1, min(width, max(1, len(text) + 1 - column))), code)
+    width = max(1, min(width, len(text) + 1 - column))
+    text, shown_at, width = _window(text, column, width)
+    marks = paint(mark * width, code)
     tail = f" {message}" if message else ""
     return [
         f"{gutter}--> {file.path}:{line}:{column}",
         f"{gutter} |",
         f"{line} | {text}",
-        f"{gutter} | {' ' * (column - 1)}{marks}{tail}",
+        f"{gutter} | {' ' * (shown_at - 1)}{marks}{tail}",
     ]

@@ -84,6 +84,24 @@ def test_run_reads_and_writes_numpy_files(kera: Kera, points: Path, tmp_path: Pa
         }
 
 
+def test_items_may_be_listed_one_by_one(kera: Kera, points: Path, tmp_path: Path) -> None:
+    items = [{"x": k, "y": -k} for k in range(4)]
+    rows = np.array([(k, -k) for k in range(4)], [("x", "i1"), ("y", "i1")])
+    pairs = np.array([(k, k > 1) for k in range(4)], [("a", "u1"), ("b", "?")])
+    np.save(tmp_path / "p.npy", rows)
+    np.savez(tmp_path / "pair.npz", pair=pairs)
+    pair = f"pair={tmp_path / 'pair.npz'}"
+    for given in (f"p={json.dumps(items)}", f"p={tmp_path / 'p.npy'}"):
+        for target in ("interp", "rtl"):
+            call = ["run", points, "--fn", "flip", "-i", given, "-i", pair, "--target", target]
+            done = kera(*call, "--batch", "--json")
+            assert done.status == 0, done.out
+            assert done.json["result"][0] == {"x": [0, -1, -2, -3], "y": [0, 1, 2, 3]}
+            assert done.json["result"][1] == [0, 0, 2, 3]
+    done = kera("run", points, "--fn", "total", "-i", 'v=[{"x": 1, "y": 2}, {"x": 3, "y": 4}]')
+    assert done.status == 0 and done.out == "5\n"
+
+
 def test_a_stream_runs_from_reset_and_results_can_be_inputs(kera: Kera, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.array([1, 0, 0], np.int16))
     first = tmp_path / "y.npy"

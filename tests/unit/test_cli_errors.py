@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +14,17 @@ from kera_hw.cli import program_commands
 from tests.unit.cli_support import Kera
 
 FIR = Path(__file__).resolve().parents[2] / "examples" / "fir.kera"
+
+_PROGRAMS = Path(tempfile.mkdtemp(prefix="kera-test-"))
+POINTS, PAIRS = _PROGRAMS / "points.kera", _PROGRAMS / "pairs.kera"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs() -> Iterator[None]:
+    POINTS.write_text("struct P { r: u8, g: f32 }\npub fn f(p: P) -> f32 { p.g }\n")
+    PAIRS.write_text("pub fn f(t: (u8, i8)) -> i8 { t.1 }\n")
+    yield
+    shutil.rmtree(_PROGRAMS)
 
 
 @pytest.fixture
@@ -48,6 +62,14 @@ CALLS = [
     (["run", FIR, "-i", "x=[1, 2]"], "shape"),
     (["run", FIR, "-i", "x=[[1], [2, 3]]", "--batch"], "`x`"),
     (["run", FIR, "-i", "x=" + "[" * 100_000], "JSON"),
+    (["run", POINTS, "-i", 'p=[{"r": 1, "g": 2}, {"r": 3}]', "--batch"], "`p[1]` is a P"),
+    (["run", POINTS, "-i", 'p=[{"r": 1, "g": "x"}]', "--batch"], "`p[0].g` of type f32 takes"),
+    (["run", POINTS, "-i", 'p={"r": [1], "g": [{}]}', "--batch"], "`p.g` of type f32 takes"),
+    (["run", POINTS, "-i", 'p={"r": 300, "g": 1}'], "`p.r` of type u8 holds 0 to 255"),
+    (["run", POINTS, "-i", 'p={"r": 300, "g": 1}', "--target", "rtl"], "`p.r` of type u8 holds 0 to 255"),
+    (["run", POINTS, "-i", "p=3"], "a dict with the fields r, g"),
+    (["run", PAIRS, "-i", "t=[1, 2, 3]", "--batch"], "`t` of type (u8, i8) takes a list of 2 values"),
+    (["run", PAIRS, "-i", "t=[1, 128]"], "`t.1` of type i8 holds -128 to 127"),
     (["run", FIR, "-i", "x=missing.npy"], "does not exist"),
     (["run", FIR, "-i", "x=1", "--target", "abacus"], "interp, rtl"),
     (["verify", FIR, "--targets", "interp"], "two targets"),
@@ -118,6 +140,12 @@ def test_arrays_of_another_kind(kera: Kera, tmp_path: Path, array: np.ndarray) -
     np.save(tmp_path / "x.npy", array)
     done = kera("run", FIR, "-i", f"x={tmp_path}/x.npy", "--batch")
     assert done.status == 2 and "`x`" in done.err
+
+
+def test_an_array_of_another_float_says_how_to_convert_it(kera: Kera, tmp_path: Path) -> None:
+    np.savez(tmp_path / "p.npz", r=np.zeros(3, np.uint8), g=np.zeros(3))
+    done = kera("run", POINTS, "-i", f"p={tmp_path / 'p.npz'}", "--batch")
+    assert done.status == 2 and "`p.g`" in done.err and "`.astype(np.float32)`" in done.err
 
 
 def test_results_that_cannot_be_written(kera: Kera, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 do not fit."""
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any
 
 import ml_dtypes
@@ -86,6 +87,43 @@ def test_batches_of_structures() -> None:
     assert got["flags"][1].dtype == np.uint8 and got["flags"][1].shape == (3, 2)
 
 
+ITEMS = [{"x": k, "flags": (k > 1, k)} for k in range(5)]
+ROWS = np.array([(k, (k > 1, k)) for k in range(5)], [("x", "i2"), ("flags", [("a", "?"), ("b", "u1")])])
+Named = namedtuple("Named", ["flags", "x"])
+
+
+@pytest.mark.parametrize(
+    "items",
+    [ITEMS, [(k, (k > 1, k)) for k in range(5)], ROWS, list(ROWS), np.array(ITEMS, object),
+     [Named((k > 1, k), k) for k in range(5)], [{"x": np.int16(k), "flags": [k > 1, k]} for k in range(5)]],
+    ids=["dicts", "tuples", "structured", "records", "objects", "named tuples", "lists for tuples"],
+)  # fmt: skip
+def test_structs_may_come_as_a_list_of_items(items: Any) -> None:
+    got = run_export(_identity(POINT), {"v": items}, batch=True)
+    assert got["x"].tolist() == [0, 1, 2, 3, 4] and got["x"].dtype == np.int16
+    assert got["flags"][0].tolist() == [False, False, True, True, True]
+    assert got["flags"][1].tolist() == [0, 1, 2, 3, 4] and got["flags"][1].dtype == np.uint8
+    whole = run_export(_identity(TensorType(POINT, (5,))), {"v": items})
+    assert whole["x"].tolist() == [0, 1, 2, 3, 4]
+    nested = run_export(_identity(TensorType(POINT, (5,))), {"v": [items, items]}, batch=True)
+    assert nested["flags"][1].tolist() == [[0, 1, 2, 3, 4]] * 2
+
+
+def test_tuples_may_come_as_a_list_of_tuples() -> None:
+    pair = TupleType((I13, BOOL))
+    got = run_export(_identity(pair), {"v": [(1, True), (-2, False), (3, True)]}, batch=True)
+    assert got[0].tolist() == [1, -2, 3] and got[1].tolist() == [True, False, True]
+    # An array for each position stays what it was, in a list too.
+    for columns in (([1, 2], [True, False]), [[1, 2], [True, False]]):
+        got = run_export(_identity(pair), {"v": columns}, batch=True)
+        assert got[0].tolist() == [1, 2] and got[1].tolist() == [True, False]
+
+
+def test_an_empty_list_of_structs_is_an_empty_batch() -> None:
+    got = run_export(_identity(TensorType(POINT, (2,))), {"v": []}, batch=True)
+    assert got["x"].shape == (0, 2) and got["flags"][1].dtype == np.uint8
+
+
 def test_an_empty_batch_gives_an_empty_batch() -> None:
     got = run_export(_identity(TensorType(I13, (3,))), {"v": np.zeros((0, 3), np.int16)}, batch=True)
     assert got.shape == (0, 3) and got.dtype == np.int16
@@ -110,13 +148,21 @@ REJECTED: list[tuple[Type, Any, str, str]] = [
     (I13, {"a": 1}, "K0913", "takes integers"),
     (BOOL, 1, "K0913", "takes bool values"),
     (FixType(8, 4, True), 0.5, "K0913", "takes raw integers"),
-    (F32, np.float64(0.5), "K0913", "takes float32 values, but got float64 values."),
+    (F32, np.float64(0.5), "K0913", "but got float64 values; convert it with `.astype(np.float32)`."),
+    (BF16, np.float32(0.5), "K0913", "convert it with `.astype(ml_dtypes.bfloat16)`."),
+    (F32, np.int8(1), "K0913", "takes float32 values, but got int8 values; convert it with"),
     (TensorType(U5, (2,)), [1, 2, 3], "K0912", "takes an array of shape (2,), but got (3,)."),
     (TensorType(U5, (2, 2)), [[1, 2], [3]], "K0912", "`v`"),
     (U5, [1], "K0912", "takes an array of shape (), but got (1,)."),
     (POINT, {"x": 1}, "K0911", "give it as a dict with the fields x, flags."),
     (POINT, 3, "K0911", "`v` is a Point"),
     (POINT, {"x": 1, "flags": (True,)}, "K0911", "`v.flags` is a (bool, u5): give it as a tuple of"),
+    (POINT, (1,), "K0911", "`v` is a Point"),
+    (POINT, {"x": 1, "flags": (True, np.float64(1))}, "K0913", "`v.flags.1` of type u5 takes integers"),
+    (TensorType(POINT, (2,)), [{"x": 1, "flags": (True, 3)}, {"x": 1}], "K0911", "`v[1]` is a Point"),
+    (TensorType(POINT, (2,)), [{"x": 1, "flags": (True, 3)}], "K0912", "`v` takes 2 of Point, but got 1."),
+    (TensorType(POINT, (2,)), 3, "K0911", "or as a list of such dicts."),
+    (POINT, np.zeros((), [("x", "i2"), ("y", "i2")]), "K0911", "with the fields x, flags."),
     (POINT, {"x": 1, "flags": (True, 32)}, "K0914", "`v.flags.1` of type u5 holds 0 to 31, but got 32."),
 ]
 

@@ -29,7 +29,8 @@ def parse(file: SourceFile) -> tuple[ast.SourceUnit, list[Diagnostic]]:
         grammar.source_unit()
     green, found = build_tree(grammar.events, tokens, file.data)
     green, too_deep = limit_depth(green, file)
-    diagnostics += found + too_deep
+    if not any(item.code == "K0012" for item in diagnostics):
+        diagnostics += found + too_deep
     diagnostics.sort(key=_place)
     return ast.SourceUnit(SyntaxNode(green)), diagnostics
 

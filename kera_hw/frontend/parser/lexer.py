@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from kera_hw.frontend.parser.lexer_checks import check_number, check_string, describe_character
+from kera_hw.frontend.parser.lexer_checks import check_number, check_string, check_text, describe_character
 from kera_hw.frontend.syntax.ast_atoms import NUMBER
 from kera_hw.frontend.syntax.kinds import KEYWORDS, PUNCTUATION, SyntaxKind
 from kera_hw.support import Diagnostic, SourceFile, Span
@@ -67,6 +67,12 @@ class _Lexer:
         self.is_utf8 = _is_utf8(file.data)
 
     def run(self) -> None:
+        not_text = check_text(self.data)
+        if not_text is not None:
+            # Said once for the file: no place in it is more wrong than another.
+            self.diagnostics.append(Diagnostic("K0012", f"{self.file.path} {not_text}.", self.file))
+            self.push(K.BAD_BYTES, 0, len(self.data))
+            return
         position = 0
         if self.data.startswith(_BOM):
             position = self.push(K.WHITESPACE, 0, len(_BOM))

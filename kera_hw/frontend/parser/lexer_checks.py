@@ -12,6 +12,23 @@ _EXPONENT = re.compile(r"[eEpP]([+-]?[0-9_]+)$")
 _ESCAPE_START = re.compile(r"\\(?:u\{[^}\"]*\}?|x[0-9a-fA-F]{0,2}|.)?")
 
 
+_CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r\v\f\x1b"))
+_LEAST_STRAY_BYTES = 64
+_MOST_STRAY_PERCENT = 10
+
+
+def check_text(data: bytes) -> str | None:
+    """What a file is instead of text: it has many control bytes, or many that are not UTF-8."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "is UTF-16 and not UTF-8 text; save it as UTF-8"
+    controls = len(data) - len(data.translate(None, _CONTROLS))
+    broken = data.decode("utf-8", "replace").count("\ufffd")
+    percent = 100 * (controls + broken) // max(1, len(data))
+    if controls + broken < _LEAST_STRAY_BYTES or percent < _MOST_STRAY_PERCENT:
+        return None
+    return f"is not text: {percent} % of its bytes are control characters or no UTF-8"
+
+
 def check_number(digits: str, suffix: str, is_float: bool) -> tuple[str, str] | None:
     """Code and message of the first fault in a number, None for a good one."""
     text = digits + suffix

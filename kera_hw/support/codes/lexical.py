@@ -29,4 +29,7 @@ TABLE: Table = (
     ("K0011", "integer suffix on a float",
      "A literal with a point or an exponent never becomes an integer. Drop the suffix, or write the "
      "integer out."),
+    ("K0012", "file that is not text",
+     "A source file is UTF-8 text. This one holds mostly other bytes: a compiled program, a picture, or text "
+     "in another encoding."),
 )
