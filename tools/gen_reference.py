@@ -1,4 +1,4 @@
-"""Writes docs/reference/errors.md, devices.md and cli.md from the tables and commands they describe.
+"""Writes builtins.md, errors.md, devices.md and cli.md of docs/reference from the tables and commands there.
 
 With ``--check`` nothing is written; the exit status is 1 if a page is stale.
 """
@@ -77,8 +77,24 @@ def cli_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+_BUILTINS_HEAD = """\
+The names of the outermost scope, which items, parameters and locals may shadow. Each example is a
+test; `kera explain NAME` shows a row. A *number* is an integer, fixed point or float; where scalars
+are taken, tensors of one shape are too, element by element, and a scalar goes with every element.
+`?` marks what may be left out, `::<..>` what is given as types or sizes. What they mean on edge
+values is said by the [operations](ops.md) and the [semantics](../semantics.md).
+"""
+
+
+def builtins_page() -> str:
+    """Every built-in and method."""
+    from kera_hw.frontend.sema.builtin_docs import page
+
+    return f"# Built-ins\n{MADE}\n{_BUILTINS_HEAD}\n{page()}"
+
+
 PAGES: dict[str, Callable[[], str]] = {
-    "errors.md": errors_page, "devices.md": devices_page, "cli.md": cli_page,
+    "builtins.md": builtins_page, "errors.md": errors_page, "devices.md": devices_page, "cli.md": cli_page,
 }
 
 

@@ -105,17 +105,28 @@ def fmt(
 
 
 def explain(
-    code: Annotated[str, typer.Argument(metavar="CODE", help="A diagnostic code, e.g. K0301.")],
+    code: Annotated[
+        str, typer.Argument(metavar="WORD", help="A diagnostic code (K0301), or a built-in's name (sum).")
+    ],
     json: JsonOption = False,
 ) -> None:
-    """Explain a diagnostic code.
+    """Explain a diagnostic code or a built-in.
 
-    Example: kera explain K0301
+    Examples: kera explain K0301; kera explain round_to
     """
+    from kera_hw.frontend.sema.builtin_docs import DESCRIBED, to_json, to_text
+    from kera_hw.frontend.sema.scope import closest
+
     output = Output(json)
     name = code.upper()
     info = CODES.get(name)
-    if info is None:
-        raise typer.BadParameter(f"There is no diagnostic {code}.", param_hint="CODE")
-    output.text(f"{name}: {info.title}\n\n{info.explanation}")
-    output.finish({"code": name, "title": info.title, "explanation": info.explanation})
+    if info is not None:
+        output.text(f"{name}: {info.title}\n\n{info.explanation}")
+        output.finish({"code": name, "title": info.title, "explanation": info.explanation})
+    elif code in DESCRIBED:
+        output.text(to_text(code))
+        output.finish(to_json(code))
+    else:
+        close = closest(code, [*CODES, *DESCRIBED])
+        hint = f" Did you mean {close}?" if close else ""
+        raise typer.BadParameter(f"There is no diagnostic and no built-in {code}.{hint}", param_hint="WORD")
