@@ -42,6 +42,7 @@ if ! [ -x .venv/bin/python ]; then
     need "$python -c 'import ensurepip, venv'" python3-venv 'creates the virtual environment' || missing=1
 fi
 [ "$missing" = 0 ] || exit 3
+need 'command -v iverilog' iverilog 'optional: the second simulator of some tests, which are skipped without' || true
 
 [ -x .venv/bin/python ] || "$python" -m venv .venv
 .venv/bin/python -m pip install --disable-pip-version-check --quiet -r requirements.lock

@@ -64,7 +64,7 @@ def build(
             _refuse_too_large(design)
             design, rounds = _close_timing(design, options, seed, work, progress, files)
         (work / f"{name}.keg").write_bytes(write_keg(design.graph))
-        (work / f"{name}.v").write_text(design.emitted.verilog, encoding="utf-8")
+        (work / f"{design.emitted.name}.v").write_text(design.emitted.verilog, encoding="utf-8")
         plan = full_plan(design, rounds)
         (work / "plan.json").write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
         progress("report")

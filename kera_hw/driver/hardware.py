@@ -10,6 +10,7 @@ from kera_hw.driver.options import LATENCY, TargetOptions
 from kera_hw.driver.session import identity, optimise, single_export_graph
 from kera_hw.graph import Export, Graph, Store
 from kera_hw.rtl.emit.handshake import MOST_DATA_BITS
+from kera_hw.rtl.emit.naming import module_name, module_refusal
 from kera_hw.rtl.emit.verilog import (
     Emitted,
     Emitter,
@@ -69,6 +70,7 @@ class HardwareDesign:
         estimate = self.plan.estimate
         return {
             "function": self.export.name,
+            "top": self.emitted.name,
             **identity(self.program, self.export),
             "target": f"fpga:{self.device.name}",
             "interface": self.plan.interface,
@@ -157,6 +159,7 @@ def plan_hardware(
     """The hardware path without its last step. Raises KeraError where no plan can be made."""
     device = find_device(options.device)
     assert device is not None, "options are checked when they are made"
+    renamed = _check_name(export.name)
     progress("lowering")
     store = Store()
     optimised = optimise(single_export_graph(graph, export)).graph
@@ -177,10 +180,23 @@ def plan_hardware(
     if faults:
         raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")
     return PlannedHardware(
-        device, flat, netlist, plan, found.clock_mhz, tuple(notes),
+        device, flat, netlist, plan, found.clock_mhz, (*renamed, *notes),
         "none" if options.interface == "none" else "stream",
         "ecp5" if device.family == "ecp5" else "generic",
     )  # fmt: skip
+
+
+def _check_name(function: str) -> list[Diagnostic]:
+    """Says so (K0616) where the top module is called otherwise. Raises KeraError (K0614) if it can't be."""
+    refusal = module_refusal(function)
+    if refusal is not None:
+        message = f"The top module would be called `{function}`, which {refusal}."
+        raise KeraError([Diagnostic("K0614", message, notes=("Rename the function.",))])
+    name = module_name(function)
+    if name == function:
+        return []
+    message = f"The top module is called `{name}`: `{function}` is a word of Verilog, C++ or the tools."
+    return [Diagnostic("K0616", message, severity=Severity.NOTE)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ def test_chains_of_own_tables_equal_reference(style: Style, emitter: Emitter) ->
     netlist = random_netlist(rng, cells=30, chains=20)
     plan = random_plan(rng, netlist, "none")
     emitted = emit_verilog(netlist, plan, "none", style, emitter)
-    assert ("kera_ecp5_chain" in emitted.verilog) == (style == "ecp5")
+    assert ("dut__ecp5_chain" in emitted.verilog) == (style == "ecp5")
     items = random_items(rng, netlist, 300)
     rows = [to_words((item[bus] for item in items), width) for bus, width in netlist.inputs]
     assert simulate_netlist(netlist, {bus: [item[bus] for item in items] for bus, _ in netlist.inputs}) == {
@@ -96,8 +96,8 @@ def test_vendor_cells_equal_reference(emitter: Emitter) -> None:
     rng = random.Random("vendor cells")
     netlist = random_netlist(rng, cells=60, states=1)
     emitted = emit_verilog(netlist, random_plan(rng, netlist, "stream"), "stream", "ecp5", emitter)
-    assert "kera_ecp5_add #" in emitted.verilog
-    assert "kera_ecp5_mul #" in emitted.verilog
+    assert "dut__ecp5_add #" in emitted.verilog
+    assert "dut__ecp5_mul #" in emitted.verilog
     items = random_items(rng, netlist, 300)
     rows = [to_words((item[bus] for item in items), width) for bus, width in netlist.inputs]
     run = simulate(_as_synthesised(emitted), rows, Traffic(80, 50))

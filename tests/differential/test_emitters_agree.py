@@ -86,7 +86,7 @@ def test_the_receipt_names_the_emitter(tmp_path: Path) -> None:
     assert main(["build", str(FIR), "--emit", "verilog", "--emitter", "amaranth", "-o", str(out)]) == 0
     assert json.loads((out / "receipt.json").read_text())["request"]["emitter"] == "amaranth"
     assert json.loads((out / "plan.json").read_text())["emitter"] == "amaranth"
-    assert "module fir_datapath" in (out / "fir.v").read_text()
+    assert "module fir__datapath" in (out / "fir.v").read_text()
     assert main(["build", str(FIR), "--emit", "verilog", "--emitter", "vhdl", "-o", str(out)]) == 2
 
 

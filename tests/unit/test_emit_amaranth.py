@@ -26,7 +26,7 @@ LINE = re.compile(r"^\s*(?:wire|reg)(?: signed)? (?:\[(\d+):0\] )?(\w+)(?: =.*)?
 
 def declared(verilog: str) -> dict[str, int]:
     """The width of each signal declared in the datapath's module, attributes apart."""
-    text = re.sub(r"\(\*.*?\*\)", "", verilog[verilog.index("module dut_datapath") :])
+    text = re.sub(r"\(\*.*?\*\)", "", verilog[verilog.index("module dut__datapath") :])
     return {name: int(high or 0) + 1 for high, name in LINE.findall(text)}
 
 

@@ -50,7 +50,7 @@ def test_serial_shell_lints(interface: str, tmp_path: Path) -> None:
     netlist = _adder(24)
     plan = plan_of(netlist, interface, [0, 0, 0, 0], [0, 0, 0, 0])
     emitted = emit_verilog(netlist, plan, "none" if interface == "none" else "stream", "generic")
-    core, shell = tmp_path / "adder.v", tmp_path / "adder_serial.v"
+    core, shell = tmp_path / "adder.v", tmp_path / "adder__serial.v"
     core.write_text(emitted.verilog)
     shell.write_text(serial_verilog(emitted))
     assert lint([core], "adder") == []

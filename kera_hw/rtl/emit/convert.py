@@ -43,7 +43,7 @@ class Inside:
 def module_verilog(
     design: Elaboratable, name: str, ports: Sequence[Signal], inside: Inside | None = None,
 ) -> str:
-    """Tidy Verilog of an Amaranth design as module ``name``, its submodules as ``name_<submodule>``."""
+    """Tidy Verilog of an Amaranth design as module ``name``, its submodules as ``name__<submodule>``."""
     with _room_for(inside.depth if inside else 0):
         text = rtlil.convert(design, name=name, ports=ports, emit_src=inside is not None)
     passes = [*_TIDY, _WRITE.format(options="-norename -noattr")]
@@ -99,10 +99,10 @@ def _kept(
 
 
 def _renamed(lines: Iterable[str], name: str) -> Iterator[str]:
-    """RTLIL whose submodules have plain names: ``fir_datapath`` for ``fir.datapath``."""
+    """RTLIL whose submodules have plain names: ``fir__datapath`` for ``fir.datapath``."""
     for line in lines:
         text = line.lstrip()
         if text.startswith((f"module \\{name}.", f"cell \\{name}.")):
             kind, module, *rest = text.split(" ")
-            line = " ".join([kind, module.replace(".", "_"), *rest])
+            line = " ".join([kind, module.replace(".", "__"), *rest])
         yield line

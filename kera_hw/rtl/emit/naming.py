@@ -1,34 +1,16 @@
-"""Names in the emitted Verilog: readable stems from source, legal, unique, never a keyword."""
+"""Names that go out, all of them: legal in every language and tool, unique, predictable.
+
+A module is called as its function is, with one underscore more where some language or tool keeps the word,
+with or without underscores behind it: ``std`` becomes ``std_``, ``std_`` becomes ``std__``, so that no two
+functions come to share a name. The modules inside it have its name and two underscores before their own.
+Ports begin with ``in_`` or ``out_``, signals end in their stage: neither can be a word of anybody's.
+"""
 from __future__ import annotations
 
 import re
 
+from kera_hw.rtl.emit.reserved import CPP_WORDS, PYTHON_WORDS, TOOL_WORDS, VERILOG_WORDS
 from kera_hw.schedule.netlist import Add, Cell, Fold, Input, Lut, Mul, Mux, Netlist, Rom, StateOut
-
-# IEEE 1364-2005, Annex B, and the words of SystemVerilog that tools reserve when reading it.
-_WORDS = """
-    always and assign automatic begin buf bufif0 bufif1 case casex casez cell cmos config deassign
-    default defparam design disable edge else end endcase endconfig endfunction endgenerate endmodule
-    endprimitive endspecify endtable endtask event for force forever fork function generate genvar
-    highz0 highz1 if ifnone incdir include initial inout input instance integer join large liblist
-    library localparam macromodule medium module nand negedge nmos nor noshowcancelled not notif0 notif1
-    or output parameter pmos posedge primitive pull0 pull1 pulldown pullup pulsestyle_ondetect
-    pulsestyle_onevent rcmos real realtime reg release repeat rnmos rpmos rtran rtranif0 rtranif1
-    scalared showcancelled signed small specify specparam strong0 strong1 supply0 supply1 table task
-    time tran tranif0 tranif1 tri tri0 tri1 triand trior trireg unsigned use uwire vectored wait wand
-    weak0 weak1 while wire wor xnor xor accept_on alias always_comb always_ff always_latch assert assume
-    before bind bins binsof bit break byte chandle checker class clocking const constraint context
-    continue cover covergroup coverpoint cross dist do endchecker endclass endclocking endgroup
-    endinterface endpackage endprogram endproperty endsequence enum eventually expect export extends
-    extern final first_match foreach forkjoin global iff ignore_bins illegal_bins implements implies
-    import inside int interface intersect interconnect join_any join_none let local logic longint
-    matches modport nettype new nexttime null package packed priority program property protected pure
-    rand randc randcase randsequence ref reject_on restrict return s_always s_eventually s_nexttime
-    s_until s_until_with sequence shortint shortreal soft solve static string strong struct super
-    sync_accept_on sync_reject_on tagged this throughout timeprecision timeunit type typedef union
-    unique unique0 until until_with untyped var virtual void wait_order weak wildcard with within
-"""
-KEYWORDS = frozenset(_WORDS.split())
 
 _STEMS: tuple[tuple[type[Cell], str], ...] = (
     (Input, "in"), (Lut, "logic"), (Add, "sum"), (Mul, "product"), (Mux, "mux"), (Rom, "table"),
@@ -36,11 +18,62 @@ _STEMS: tuple[tuple[type[Cell], str], ...] = (
 )
 
 
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MODULE_WORDS = VERILOG_WORDS | CPP_WORDS | TOOL_WORDS
+
+# Cells that synthesis instantiates, and the compiler's own modules.
+_ELEMENTS = re.compile(
+    r"kera_.*|SB_.*|TRELLIS_.*|LUT[1-8]|CCU2C|PFUMX|L6MUX21|MULT(9X9|18X18)D|ALU54B|DP16KD|PDPW16KD"
+    r"|FD1.*|OFS1.*|IFS1.*|ICESTORM_.*"
+)
+_INNER = ("datapath", "serial", "ecp5_add", "ecp5_chain", "ecp5_mul", "ecp5_lut", "ecp5_mux", "ecp5_rom")
+_HELPER = re.compile(r"\bkera_(ecp5_\w+)(?= #\()")
+
+# What a view of Amaranth has for itself: a field of that name could not be reached with a dot.
+_VIEW_WORDS = frozenset({"as_bits", "as_value", "eq", "lowermethod", "shape"})
+
+
+def _kept(name: str, words: frozenset[str]) -> bool:
+    """Whether a word is among ``words``, underscores behind it aside."""
+    return name in words or name.rstrip("_") in words
+
+
+def module_name(function: str) -> str:
+    """What the top module of a function is called."""
+    return function + "_" if _kept(function, _MODULE_WORDS) else function
+
+
+def module_refusal(function: str) -> str | None:
+    """Why a function can't be a top module, as the end of a sentence that begins with its name."""
+    if not _IDENTIFIER.fullmatch(function):
+        return "is no identifier of Verilog"
+    if _ELEMENTS.fullmatch(function):
+        return "names an element of circuits already"
+    top, _, inner = function.rpartition("__")
+    if top and inner in _INNER:
+        return f"names a module inside the circuit of a function `{top}`"
+    return None
+
+
+def inner_name(top: str, part: str) -> str:
+    """What a module inside the top module ``top`` is called, so that circuits can stand side by side."""
+    assert part in _INNER
+    return f"{top}__{part}"
+
+
+def with_own_helpers(top: str, verilog: str) -> str:
+    """Verilog whose helper modules, ``kera_ecp5_lut`` and so on, belong to the module ``top``."""
+    return _HELPER.sub(lambda found: inner_name(top, found[1]), verilog)
+
+
+def field_name(name: str) -> str:
+    """What a parameter or a struct's field is called in Python, where it is reached with a dot."""
+    return name + "_" if _kept(name, PYTHON_WORDS | _VIEW_WORDS) else name
+
+
 def escaped(name: str) -> str:
-    """A Verilog identifier for ``name``: as it is, or escaped (with its closing blank) when it must be."""
-    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$]*", name) and name not in KEYWORDS:
-        return name
-    return f"\\{name} "
+    """The name of a port or signal as Verilog writes it: a name out of a file may be anything."""
+    return name if _IDENTIFIER.fullmatch(name) and name not in VERILOG_WORDS else f"\\{name} "
 
 
 def stem_of(cell: Cell, netlist: Netlist) -> str:

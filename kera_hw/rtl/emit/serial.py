@@ -10,6 +10,7 @@ from __future__ import annotations
 from amaranth.hdl import Cat, ClockDomain, Elaboratable, Instance, Module, Signal, Value
 
 from kera_hw.rtl.emit.convert import module_verilog
+from kera_hw.rtl.emit.naming import inner_name
 from kera_hw.rtl.emit.verilog import Emitted, Port
 
 BEAT_BITS = 8
@@ -17,7 +18,7 @@ BEAT_BITS = 8
 
 def serial_name(emitted: Emitted) -> str:
     """The shell's module name."""
-    return f"{emitted.name}_serial"
+    return inner_name(emitted.name, "serial")
 
 
 def serial_verilog(emitted: Emitted) -> str:

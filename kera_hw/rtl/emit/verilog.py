@@ -24,6 +24,7 @@ from kera_hw.rtl.emit.handshake import (
     shell_of,
 )
 from kera_hw.rtl.emit.layout import Control, Layout, control_of
+from kera_hw.rtl.emit.naming import inner_name, module_name, with_own_helpers
 from kera_hw.rtl.emit.pipeline import write_datapath
 from kera_hw.schedule.netlist import Netlist, bits_width
 from kera_hw.schedule.plan import Plan
@@ -92,7 +93,7 @@ def emit_verilog(
     netlist: Netlist, plan: Plan, interface: Interface = "stream", style: Style = "generic",
     emitter: Emitter = "text", fingerprint: str | None = None,
 ) -> Emitted:
-    """Write the scheduled netlist down as Verilog; the top module has the netlist's name.
+    """Write the scheduled netlist down as Verilog; the top module has the netlist's name, if that can be.
 
     ``fingerprint`` names the graph in the file's first lines.
 
@@ -103,12 +104,14 @@ def emit_verilog(
     control = control_of(netlist, plan, interface)
     outputs = tuple((out.bus, bits_width(out.bits)) for out in netlist.outputs)
     body, layout = write(netlist, plan, interface, style, control)
+    name = module_name(netlist.name)
+    parts = [*body, *_library("".join(body)), "`default_nettype wire\n"]
     banner = _banner(netlist, plan, interface, fingerprint)
-    parts = [banner, *body, *_library("".join(body)), "`default_nettype wire\n"]
+    text = with_own_helpers(name, "\n".join(parts))
     return Emitted(
-        netlist.name, "\n".join(parts), interface, style, _ports(netlist, outputs, interface),
-        plan.latency_cycles, plan.initiation_interval, layout.register_bits, layout.origins,
-        tuple(layout.states), emitter,
+        name, f"{banner}\n{text}", interface, style,
+        _ports(netlist, outputs, interface), plan.latency_cycles, plan.initiation_interval,
+        layout.register_bits, layout.origins, tuple(layout.states), emitter,
     )
 
 
@@ -125,13 +128,14 @@ def _write_text(
 ) -> tuple[list[str], Layout]:
     """The control by way of Amaranth, the datapath as text."""
     shell = needs_shell(interface, control)
-    name = netlist.name + "_datapath" if shell else netlist.name
+    top_name = module_name(netlist.name)
+    name = inner_name(top_name, "datapath") if shell else top_name
     writer = write_ecp5_cell if style == "ecp5" else write_cell
     datapath = write_datapath(netlist, plan, name, control, writer)
     parts: list[str] = []
     if shell:
         top = shell_of(interface, shell_spec(netlist, plan, control, instantiated(name)))
-        parts.append(_QUIET + "\n" + module_verilog(top, netlist.name, top.ports()) + _LOUD)
+        parts.append(_QUIET + "\n" + module_verilog(top, top_name, top.ports()) + _LOUD)
     return [*parts, _QUIET, datapath.text + _LOUD], datapath.layout
 
 
@@ -146,7 +150,7 @@ def _write_amaranth(
     places = {place_of(cell.origin) for cell in netlist.cells if cell.origin is not None}
     sources = frozenset(f"{path}:{line}" for path, line in places)
     inside = Inside(sources, frozenset(layout.states), len(netlist.cells))
-    text = module_verilog(top, netlist.name, top.ports(), inside)
+    text = module_verilog(top, module_name(netlist.name), top.ports(), inside)
     return [_UNCHECKED + "\n" + text + _CHECKED], layout
 
 
@@ -161,7 +165,7 @@ def shell_spec(
 def _banner(netlist: Netlist, plan: Plan, interface: str, fingerprint: str | None) -> str:
     graph = f"// Graph {fingerprint}\n" if fingerprint is not None else ""
     return (
-        f"// {netlist.name}: {plan.latency_cycles} cycles of latency, an item every "
+        f"// {module_name(netlist.name)}: {plan.latency_cycles} cycles of latency, an item every "
         f"{plan.initiation_interval} cycle(s), {plan.register_bits} pipeline register bits.\n"
         f"// Interface {interface}; planned for {plan.device} at {plan.clock_mhz:.1f} MHz.\n"
         f"{graph}"

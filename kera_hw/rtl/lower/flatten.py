@@ -5,7 +5,6 @@ against the original on the same vectors.
 """
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import cast
 
@@ -319,20 +318,7 @@ def _positions(kind: Type) -> list[list[tuple[int, Type]]]:
     return [[(0, kind)]]
 
 
-# Cells that synthesis instantiates, and the compiler's own modules: a top module may not be called so.
-_ELEMENTS = re.compile(
-    r"kera_.*|SB_.*|TRELLIS_.*|LUT[1-8]|CCU2C|PFUMX|L6MUX21|MULT(9X9|18X18)D|ALU54B|DP16KD|PDPW16KD"
-    r"|FD1.*|OFS1.*|IFS1.*|ICESTORM_.*"
-)
-
-
 def _check_export(export: Export) -> None:
-    if _ELEMENTS.fullmatch(export.name):
-        raise LoweringError(Diagnostic(
-            "K0614",
-            f"The top module would be called `{export.name}`, which names an element of circuits already.",
-            notes=("Rename the function.",),
-        ))
     for name, _ in export.params:
         if name in ("valid", "ready"):
             raise LoweringError(Diagnostic(

@@ -34,9 +34,13 @@ TABLE: Table = (
      "Effects such as printing have no hardware yet. Keep them out of the exported function."),
     ("K0614", "function name taken by a circuit element",
      "The top module has the function's name, and this one belongs to a cell of a device family or to a "
-     "module of the compiler's own. Rename the function."),
+     "module of the compiler's own, or is no identifier of Verilog. Rename the function."),
     ("K0615", "too many port bits",
      "Amaranth, which makes the control of every circuit and with `--emitter amaranth` all of it, takes so "
      "many bits of parameters or results and no more. Pass less at a time, or where nothing needs control "
      "(`--interface none`, no state, no folded loop) use the text emitter."),
+    ("K0616", "top module renamed",
+     "The top module has the function's name with an underscore behind it, since the name itself is a word "
+     "of Verilog, SystemVerilog or C++, or one that tools keep for themselves, such as `std`, `TOP` and "
+     "`main`. Nothing needs to be done; rename the function for a module of another name."),
 )
