@@ -17,6 +17,7 @@ from kera_hw.cli.options import (
     IntervalOption,
     JsonOption,
     LatencyOption,
+    QuietOption,
     TargetOption,
     export_or_fail,
     hardware_options,
@@ -48,6 +49,7 @@ def plan(
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="OUT.svg", help="Draw the pipeline chart into a file.")
     ] = None,
+    quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
     """Show the pipeline that would be built: latency, interval, resources, and the chart of cycles.
@@ -61,7 +63,7 @@ def plan(
     from kera_hw.driver.report.text import pipeline_text
     from kera_hw.driver.report.theme import standalone
 
-    output = Output(json)
+    output = Output(json, quiet)
     options = hardware_options(target, clock, latency, interface, interval, dsp)
     loaded, graph = load_or_fail(file, output)
     export = export_or_fail(loaded, function, output)
@@ -92,6 +94,7 @@ def build(
         str, typer.Option("--emit", metavar="WHAT", help="verilog: stop there; bitstream: all the way.")
     ] = "bitstream",
     seed: Annotated[int, typer.Option("--seed", help="Seed of placement.")] = 1,
+    quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
     """Build a function into Verilog, a bitstream, a report and a receipt.
@@ -104,7 +107,7 @@ def build(
     from kera_hw.driver.build import build as build_export
     from kera_hw.driver.options import PRODUCTS, check_choice
 
-    output = Output(json)
+    output = Output(json, quiet)
     check_choice("product (`--emit`)", emit, PRODUCTS)
     options = hardware_options(target, clock, latency, interface, interval, dsp, emitter)
     loaded, graph = load_or_fail(file, output)
@@ -115,7 +118,7 @@ def build(
     for name in result.files:
         output.text(f"wrote {result.directory / name}")
     headline = {key: value for key, value in result.plan.items() if key != "schedule"}
-    data = {**headline, "directory": result.directory, "files": result.files}
+    data = {**headline, "directory": result.directory, "files": result.files, "logs": result.logs}
     output.finish(data, result.diagnostics)
 
 

@@ -22,6 +22,9 @@ FunctionOption = Annotated[
         "--fn", metavar="NAME", help="The exported function or stream; needed if there are several."
     ),
 ]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Say nothing of progress on stderr.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
 TargetOption = Annotated[
     str,

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from kera_hw.cli import progress
 from kera_hw.support import Diagnostic, render_diagnostic
 
 if TYPE_CHECKING:
@@ -41,9 +42,6 @@ _TOOL_CODES = frozenset({"K0950"})
 _MOST_SHOWN = 10
 _MOST_IN_JSON = 1000
 
-Step = Callable[[str], None]
-
-
 class Exit(Exception):
     """Ends a command with a status once its output is written."""
 
@@ -57,6 +55,7 @@ class Output:
     """Where a command writes. Human text goes to stdout, progress and diagnostics to stderr."""
 
     json: bool
+    quiet: bool = False
 
     def text(self, line: str = "") -> None:
         """Plain text on stdout; nothing in JSON mode."""
@@ -71,18 +70,14 @@ class Output:
         return Console(quiet=self.json, highlight=False, width=None if sys.stdout.isatty() else 120)
 
     @contextmanager
-    def progress(self, title: str, steps: int) -> Generator[Step]:
-        """A progress bar on stderr that advances at each call; nothing in JSON mode or off a terminal."""
-        if self.json or not sys.stderr.isatty():
+    def progress(self, title: str, steps: int) -> Generator[progress.Step]:
+        """Tells of each call on stderr: a bar on a terminal, else lines; nothing when asked to be quiet."""
+        if self.quiet:
             yield lambda _: None
             return
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(title, total=steps + 1)
-            yield lambda text: bar.update(task, advance=1, description=f"{title}: {text}")
+        on_terminal = sys.stderr.isatty() and not self.json
+        with progress.bar(title, steps) if on_terminal else progress.lines(title) as step:
+            yield step
 
     def diagnostics(self, items: Iterable[Diagnostic]) -> None:
         """Writes diagnostics to stderr unless they will be in the JSON object."""

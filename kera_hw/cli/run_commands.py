@@ -15,6 +15,7 @@ from kera_hw.cli.options import (
     FileArgument,
     FunctionOption,
     JsonOption,
+    QuietOption,
     export_or_fail,
     hardware_options,
     load_or_fail,
@@ -52,6 +53,7 @@ def run(
     device: DeviceOption = "ecp5-85k",
     clock: ClockOption = None,
     emitter: EmitterOption = "text",
+    quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
     """Run a function or stream on one target.
@@ -66,7 +68,7 @@ def run(
     from kera_hw.driver.targets import make_executor
     from kera_hw.driver.values import describe_value, read_inputs, save_npz
 
-    output = Output(json)
+    output = Output(json, quiet)
     options = hardware_options(device, clock, emitter=emitter)
     loaded, graph = load_or_fail(file, output)
     export = export_or_fail(loaded, function, output)
@@ -117,6 +119,7 @@ def verify(
     device: DeviceOption = "ecp5-85k",
     clock: ClockOption = None,
     emitter: EmitterOption = "text",
+    quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
     """Compare targets bit for bit on random, corner and your own inputs; exit 1 on any difference.
@@ -130,7 +133,7 @@ def verify(
     """
     from kera_hw.driver.verify import verify_export
 
-    output = Output(json)
+    output = Output(json, quiet)
     if receipt:
         _check_receipt(context, file, output)
     options = hardware_options(device, clock, emitter=emitter)

@@ -20,12 +20,14 @@ from kera_hw.driver.receipt import Request, make_receipt
 from kera_hw.driver.report import render_report
 from kera_hw.driver.session import Loaded
 from kera_hw.graph import Export, Graph, write_keg
-from kera_hw.rtl.toolchain.process import ToolError
+from kera_hw.rtl.toolchain.process import ToolError, keep_logs
 from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
 
 Progress = Callable[[str], None]
 
-BUILD_STEPS = PLANNING_STEPS + 2
+# Of a build with one round of place and route.
+BUILD_STEPS = PLANNING_STEPS + 6
+LOGS = "logs"
 # Rounds of place and route until the clock is met; each gives the next one's wires the delays it found.
 _MAX_ROUNDS = 3
 _LEAST_STRETCH = 1.05
@@ -33,11 +35,15 @@ _LEAST_STRETCH = 1.05
 
 @dataclass(frozen=True, slots=True)
 class BuildResult:
-    """What was built: the design, the directory, its files, and `plan.json`'s content."""
+    """What was built: the design, the directory, its files, and `plan.json`'s content.
+
+    ``logs`` are what the tools printed, beside the files, and no part of what was built.
+    """
 
     design: HardwareDesign
     directory: Path
     files: tuple[str, ...]
+    logs: tuple[str, ...]
     plan: dict[str, Any]
     diagnostics: tuple[Diagnostic, ...]
 
@@ -52,11 +58,17 @@ def build(
     seed: int,
     progress: Progress,
 ) -> BuildResult:
-    """Builds one export into ``directory``. Raises KeraError for what cannot be made or a tool's failure."""
+    """Builds one export into ``directory``. Raises KeraError for what cannot be made or a tool's failure.
+
+    What tools print is kept under ``directory``/logs, also of a build that fails: of the last that ran any.
+    """
     seed = PLACEMENT_SEED.check(seed)
     directory.mkdir(parents=True, exist_ok=True)
     files, name = source_files(loaded), export.name
-    with tempfile.TemporaryDirectory(dir=directory, prefix=".build-") as temporary:
+    with (
+        tempfile.TemporaryDirectory(dir=directory, prefix=".build-") as temporary,
+        keep_logs(directory / LOGS) as kept,
+    ):
         work = Path(temporary)
         design = design_hardware(graph, export, options, progress, files)
         rounds: list[dict[str, Any]] = []
@@ -68,15 +80,20 @@ def build(
         plan = full_plan(design, rounds)
         (work / "plan.json").write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
         progress("report")
+        # Those of the report's own simulation do not count: whether it compiles depends on a cache.
+        logs = tuple(f"{LOGS}/{item}" for item in kept.names)
         request = Request(options, design.scale, seed, "verilog" if verilog_only else "bitstream")
         shown = make_receipt(plan, request, work, sorted(path.name for path in work.iterdir()))
-        (work / "report.html").write_text(render_report(design, plan, files, shown), encoding="utf-8")
+        (work / "report.html").write_text(render_report(design, plan, files, shown, logs), encoding="utf-8")
         made = sorted(path.name for path in work.iterdir())
         receipt = make_receipt(plan, request, work, made)
         (work / "receipt.json").write_text(json.dumps(receipt, indent=1) + "\n", encoding="utf-8")
         replace_files(work, directory, [*made, "receipt.json"])
+        logs = tuple(f"{LOGS}/{item}" for item in kept.names)
+        if not logs:
+            kept.clear()
     notes = (*design.diagnostics, *_missed_clock(design, rounds))
-    return BuildResult(design, directory, (*made, "receipt.json"), plan, notes)
+    return BuildResult(design, directory, (*made, "receipt.json"), logs, plan, notes)
 
 
 def _refuse_too_large(design: HardwareDesign) -> None:
@@ -103,8 +120,8 @@ def _close_timing(
     best: tuple[float, HardwareDesign, dict[str, Any], bytes] | None = None
     scale = 1.0
     for number in range(1, _MAX_ROUNDS + 1):
-        progress(f"synthesis, place and route{f' (round {number})' if number > 1 else ''}")
-        achieved = _implement(design, seed, work)
+        again = f" (round {number})" if number > 1 else ""
+        achieved = _implement(design, seed, work, lambda step, again=again: progress(step + again))
         reached = achieved["fmax_mhz"] or float("inf")
         rounds.append({"scale": scale, "latency_cycles": design.plan.latency_cycles, **achieved})
         if best is None or reached > best[0]:
@@ -123,12 +140,15 @@ def _close_timing(
     return design, [*(other for other in rounds if other is not row), row]
 
 
-def _implement(design: HardwareDesign, seed: int, directory: Path) -> dict[str, Any]:
+def _implement(design: HardwareDesign, seed: int, directory: Path, progress: Progress) -> dict[str, Any]:
     """Figures after place and route, as plain data; the bitstream goes to ``directory``."""
     from kera_hw.rtl.flow import implement
 
     try:
-        done = implement(design.emitted, design.device.name, design.clock_mhz, seed=seed, out_dir=directory)
+        done = implement(
+            design.emitted, design.device.name, design.clock_mhz,
+            seed=seed, out_dir=directory, progress=progress,
+        )  # fmt: skip
     except ToolError as fault:
         raise KeraError([fault.diagnostic]) from None
     return dict(done.to_json())

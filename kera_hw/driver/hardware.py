@@ -21,6 +21,7 @@ from kera_hw.rtl.emit.verilog import (
 )
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.techmap import MapOptions, map_design
+from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import Device, find_device
 from kera_hw.schedule.explain import cell_label
@@ -108,15 +109,18 @@ def design_hardware(
     files: dict[str, SourceFile] | None = None,
     scale: float = 1.0,
 ) -> HardwareDesign:
-    """Runs the hardware path. Raises KeraError (K06xx, K07xx) where the design cannot be made."""
+    """Runs the hardware path. Raises KeraError (K06xx, K07xx, K095x) where the design cannot be made."""
     emitter: Emitter = "amaranth" if options.emitter == "amaranth" else "text"
     planned = plan_hardware(graph, export, options, progress, files, scale)
     check_port_bits(export, planned, emitter)
     progress("writing Verilog")
-    emitted = emit_verilog(
-        planned.netlist, planned.plan, planned.interface, planned.style, emitter,
-        single_export_graph(graph, export).fingerprint,
-    )  # fmt: skip
+    try:
+        emitted = emit_verilog(
+            planned.netlist, planned.plan, planned.interface, planned.style, emitter,
+            single_export_graph(graph, export).fingerprint,
+        )  # fmt: skip
+    except ToolError as fault:
+        raise KeraError([fault.diagnostic]) from None
     return HardwareDesign(
         graph, export, planned.device, planned.flat, planned.netlist, planned.plan, emitted,
         planned.clock_mhz, scale, planned.notes,

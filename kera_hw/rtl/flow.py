@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +14,9 @@ from kera_hw.rtl.toolchain.nextpnr import CHIPS, Chip, PathStep, TimingPath, pla
 from kera_hw.rtl.toolchain.pack import pack, suffix
 from kera_hw.rtl.toolchain.process import scratch
 from kera_hw.rtl.toolchain.yosys import read_commands, synthesise
+
+Progress = Callable[[str], None]
+STEPS = 5
 
 # Pins that a design may use, by package: general-purpose I/O, less a few that boards need for themselves.
 USABLE_PINS: Mapping[str, int] = MappingProxyType(
@@ -85,6 +88,7 @@ def pins_needed(emitted: Emitted) -> int:
 
 def implement(
     emitted: Emitted, device: str, clock_mhz: float, *, seed: int = 1, out_dir: Path,
+    progress: Progress = lambda _: None,
 ) -> Achieved:
     """Measure the core on ``device`` and write its bitstream into ``out_dir``.
 
@@ -96,9 +100,9 @@ def implement(
     with scratch("flow") as work:
         source = work / f"{emitted.name}.v"
         source.write_text(emitted.verilog, encoding="utf-8")
-        core = measure([source], emitted.name, chip, target_mhz=clock_mhz, seeds=(seed,))
+        core = measure([source], emitted.name, chip, target_mhz=clock_mhz, seeds=(seed,), progress=progress)
         bitstream = out_dir / (emitted.name + suffix(chip))
-        shell, size_bytes = _bitstream(emitted, chip, source, clock_mhz, seed, bitstream, work)
+        shell, size_bytes = _bitstream(emitted, chip, source, clock_mhz, seed, bitstream, work, progress)
     counts = core.counts
     return Achieved(
         counts.lut, counts.ff, counts.dsp, counts.bram, core.fmax_mhz,
@@ -159,6 +163,7 @@ def _origin_by_line(emitted: Emitted) -> dict[int, str]:
 
 def _bitstream(
     emitted: Emitted, chip: Chip, source: Path, clock_mhz: float, seed: int, bitstream: Path, work: Path,
+    progress: Progress,
 ) -> tuple[str | None, int]:
     """Write the bitstream; the shell's name, if one was needed, and the size in bytes."""
     sources, top, shell = [source], emitted.name, None
@@ -168,6 +173,9 @@ def _bitstream(
         wrapper.write_text(serial_verilog(emitted), encoding="utf-8")
         sources.append(wrapper)
     netlist, config = work / "netlist.json", work / "design.config"
+    progress("synthesis for the bitstream")
     synthesise(chip.family, read_commands(sources), top, netlist, options=chip.synth_options)
+    progress("place and route for the bitstream")
     place_and_route(netlist, chip, target_mhz=clock_mhz, seed=seed, config=config)
+    progress("packing the bitstream")
     return shell, pack(config, chip, bitstream)

@@ -88,7 +88,7 @@ def test_the_stretch_of_a_later_round_is_in_the_receipt(
 ) -> None:
     reached = iter([140.0, 171.0])
 
-    def place(design: Any, seed: int, directory: Path) -> dict[str, Any]:
+    def place(design: Any, seed: int, directory: Path, progress: Any) -> dict[str, Any]:
         (directory / "acc.bit").write_text("bits")
         return {"lut": 1, "ff": 1, "dsp": 0, "bram": 0, "fmax_mhz": next(reached), "serial_shell": None,
                 "bitstream": "acc.bit", "critical_path": []}  # fmt: skip

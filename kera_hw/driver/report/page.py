@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader
@@ -24,6 +24,7 @@ def render_report(
     plan: dict[str, Any],
     files: dict[str, SourceFile],
     receipt: Mapping[str, Any] | None = None,
+    logs: Sequence[str] = (),
 ) -> str:
     """The HTML text: no scripts, no outside references, safe for any names in the source."""
     environment = Environment(
@@ -56,6 +57,7 @@ def render_report(
         wave=wave_svg(design, simulated=routed is not None),
         graph=graph_svg(design.graph),
         receipt=receipt,
+        logs=logs,
     )
 
 

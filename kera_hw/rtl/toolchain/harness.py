@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,12 +122,15 @@ def measure(
     reset_low: bool = False,
     synth_options: Sequence[str] | None = None,
     timeout_s: float = 1800.0,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Measured:
     """Synthesise ``top`` inside the wrapper, count its cells, place and route once for each seed.
 
     ``clock`` and ``reset`` name ports and may be absent from the module; no ``seeds`` means area alone.
+    ``progress`` is told of each step.
     """
     with scratch("measure") as work:
+        progress("synthesis of the core")
         yosys.run_script(
             [
                 *yosys.library(chip.family), *yosys.read_commands(verilog),
@@ -152,6 +155,8 @@ def measure(
             work, timeout_s=timeout_s,
         )
         netlist = read_netlist(work / "netlist.json", WRAPPER)
+        if seeds:
+            progress("place and route of the core")
         runs = tuple(
             place_and_route(netlist.json_path, chip, target_mhz=target_mhz, seed=seed, timeout_s=timeout_s)
             for seed in seeds

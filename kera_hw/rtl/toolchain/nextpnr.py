@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kera_hw.rtl.toolchain.files import move_into_place
-from kera_hw.rtl.toolchain.process import ToolError, ToolFailed, run_tool, scratch
+from kera_hw.rtl.toolchain.process import ToolError, ToolFailed, run_tool, scratch, whole_log
 from kera_hw.rtl.toolchain.tools import require
 from kera_hw.schedule.device import device_names, find_device
 from kera_hw.support.diagnostic import Diagnostic
@@ -58,13 +58,13 @@ _KINDS = {
 class DoesNotFit(ToolError):
     """The design needs more of something than the chip has (K0604)."""
 
-    def __init__(self, chip: Chip, kind: str, log: str) -> None:
+    def __init__(self, chip: Chip, kind: str, failure: ToolFailed) -> None:
         what = _KINDS.get(kind, kind)
         super().__init__(Diagnostic(
             "K0604", f"The design needs more {what} than {chip.name} ({chip.package}) has.",
-            notes=("Choose a larger device, or a plan that needs less.",),
+            notes=("Choose a larger device, or a plan that needs less.", *whole_log(failure.kept)),
         ))
-        self.log = log
+        self.log = failure.log
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ def place_and_route(
         argv = [
             str(program), chip.flag, "--package", chip.package, "--json", "netlist.json",
             "--freq", f"{target_mhz:g}", "--seed", str(seed), "--timing-allow-fail",
-            "--report", "report.json", "--quiet", "--log", "nextpnr.log", *options,
+            "--report", "report.json", *options,
         ]
         if chip.family == "ecp5":
             argv += ["--speed", chip.speed, "--lpf-allow-unconstrained"]
@@ -219,11 +219,9 @@ def place_and_route(
         if config:
             argv += [f"--{output}", "design.config"]
         try:
-            printed = run_tool(tool, argv, cwd=work, timeout_s=timeout_s).log
+            log = run_tool(tool, argv, cwd=work, timeout_s=timeout_s).log
         except ToolFailed as error:
             raise _explained(error, chip) from error
-        log_file = work / "nextpnr.log"
-        log = log_file.read_text("utf-8", "replace") if log_file.exists() else printed
         report: dict[str, Any] = json.loads((work / "report.json").read_text("utf-8"))
         if config:
             move_into_place(work / "design.config", config)
@@ -240,9 +238,9 @@ def _explained(error: ToolFailed, chip: Chip) -> ToolError:
     """The failure in the reader's terms where it is a lack of room, else as it is."""
     full = re.search(r"no BELs remaining to implement cell type '(\w+)'", error.log)
     if full:
-        return DoesNotFit(chip, full[1], error.log)
+        return DoesNotFit(chip, full[1], error)
     if re.search(r"Unable to find a placement location for cell '\S*\$sb_io'", error.log):
-        return DoesNotFit(chip, "SB_IO", error.log)
+        return DoesNotFit(chip, "SB_IO", error)
     return error
 
 

@@ -2,12 +2,16 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from kera_hw.support.diagnostic import Diagnostic
 
@@ -35,11 +39,13 @@ class ToolMissing(ToolError):
 
 
 class ToolFailed(ToolError):
-    """The tool ended with a failure (K0951); ``log`` is everything it printed."""
+    """The tool ended with a failure (K0951); ``log`` is everything it printed, ``kept`` the file it is in."""
 
-    def __init__(self, tool: str, status: int, log: str) -> None:
+    def __init__(self, tool: str, status: int, log: str, kept: Path | None = None) -> None:
         message = f"{tool} failed with status {status}."
-        super().__init__(Diagnostic("K0951", message, notes=(_last_lines(log),) if log.strip() else ()))
+        said = (_last_lines(log),) if log.strip() else ()
+        super().__init__(Diagnostic("K0951", message, notes=(*said, *whole_log(kept))))
+        self.kept = kept
         self.tool = tool
         self.status = status
         self.log = log
@@ -51,9 +57,15 @@ class ToolFailed(ToolError):
 class ToolTimeout(ToolError):
     """The tool was stopped after its time limit (K0952)."""
 
-    def __init__(self, tool: str, limit_s: float) -> None:
-        super().__init__(Diagnostic("K0952", f"{tool} did not end within {limit_s:g} s and was stopped."))
+    def __init__(self, tool: str, limit_s: float, kept: Path | None = None) -> None:
+        message = f"{tool} did not end within {limit_s:g} s and was stopped."
+        super().__init__(Diagnostic("K0952", message, notes=whole_log(kept)))
         self.tool = tool
+
+
+def whole_log(kept: Path | None) -> tuple[str, ...]:
+    """The note that says where a kept log is."""
+    return (f"All that it printed is in {kept}.",) if kept is not None else ()
 
 
 def _last_lines(log: str) -> str:
@@ -65,10 +77,52 @@ def _last_lines(log: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """What a run left behind: exit status and everything printed, stdout and stderr in one."""
+    """What a run left behind: exit status, everything printed (stdout and stderr in one), the log kept."""
 
     status: int
     log: str
+    kept: Path | None = None
+
+
+_log_directory: ContextVar[LogDirectory | None] = ContextVar("log_directory", default=None)
+_LOG_NAME = re.compile(r"\d\d+-[\w-]+\.log")
+
+
+class LogDirectory:
+    """Where tools' logs are kept, a file a run, numbered; those of an earlier use make way for the first."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.names: list[str] = []
+
+    def clear(self) -> None:
+        """Removes the logs that stand there, and the directory with the last of them."""
+        if self.path.is_dir():
+            for item in self.path.iterdir():
+                if _LOG_NAME.fullmatch(item.name):
+                    item.unlink()
+            if not any(self.path.iterdir()):
+                self.path.rmdir()
+
+    def open(self, tool: str) -> BinaryIO:
+        """The file for the next run, open for writing and reading."""
+        if not self.names:
+            self.clear()
+            self.path.mkdir(parents=True, exist_ok=True)
+        stem = re.sub(r"[^a-z0-9]+", "-", tool.lower().replace("+", "x")).strip("-")
+        self.names.append(f"{len(self.names) + 1:02}-{stem}.log")
+        return (self.path / self.names[-1]).open("w+b")
+
+
+@contextmanager
+def keep_logs(directory: Path) -> Generator[LogDirectory]:
+    """Keeps in ``directory`` what each tool prints that runs meanwhile, while it prints it."""
+    logs = LogDirectory(directory)
+    token = _log_directory.set(logs)
+    try:
+        yield logs
+    finally:
+        _log_directory.reset(token)
 
 
 def run_tool(
@@ -85,7 +139,13 @@ def run_tool(
     The child stays in our process group, so whoever ends us ends it as well. Raises ToolMissing when
     the program is not there, ToolTimeout after ``timeout_s`` seconds and, with ``check``, ToolFailed.
     """
-    with tempfile.TemporaryFile() as sink:
+    logs = _log_directory.get()
+    with logs.open(tool) if logs is not None else cast(BinaryIO, tempfile.TemporaryFile()) as sink:
+        kept = logs.path / logs.names[-1] if logs is not None else None
+        if kept is not None:
+            sink.write(f"$ {shlex.join(os.fspath(part) for part in argv)}\n".encode())
+            sink.flush()
+        start = sink.tell()
         try:
             done = subprocess.run(
                 [os.fspath(part) for part in argv], cwd=cwd, env={**os.environ, **(env or {})},
@@ -95,12 +155,12 @@ def run_tool(
         except FileNotFoundError as error:
             raise ToolMissing(tool, f"`{os.fspath(argv[0])}` does not exist; see `kera doctor`.") from error
         except subprocess.TimeoutExpired as error:
-            raise ToolTimeout(tool, timeout_s) from error
-        sink.seek(0)
+            raise ToolTimeout(tool, timeout_s, kept) from error
+        sink.seek(start)
         log = sink.read().decode("utf-8", "replace")
     if check and done.returncode:
-        raise ToolFailed(tool, done.returncode, log)
-    return Completed(done.returncode, log)
+        raise ToolFailed(tool, done.returncode, log, kept)
+    return Completed(done.returncode, log, kept)
 
 
 @contextmanager

