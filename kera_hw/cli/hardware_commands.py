@@ -65,7 +65,7 @@ def plan(
 
     output = Output(json, quiet)
     options = hardware_options(target, clock, latency, interface, interval, dsp)
-    loaded, graph = load_or_fail(file, output)
+    loaded, graph = load_or_fail(file, output, lints=True)
     export = export_or_fail(loaded, function, output)
     sources = source_files(loaded)
     with output.progress("planning", PLANNING_STEPS) as step:
@@ -76,7 +76,7 @@ def plan(
         write_atomically(svg, standalone(chart_svg(rows, design.plan.latency_cycles)))
     _print_headline(output, data)
     output.text("\n" + pipeline_text(rows, design.plan.latency_cycles))
-    output.finish(data, design.diagnostics)
+    output.finish(data, [*(loaded.diagnostics if json else ()), *design.diagnostics])
 
 
 def build(
@@ -110,7 +110,7 @@ def build(
     output = Output(json, quiet)
     check_choice("product (`--emit`)", emit, PRODUCTS)
     options = hardware_options(target, clock, latency, interface, interval, dsp, emitter)
-    loaded, graph = load_or_fail(file, output)
+    loaded, graph = load_or_fail(file, output, lints=True)
     export = export_or_fail(loaded, function, output)
     with output.progress("building", BUILD_STEPS) as step:
         result = build_export(loaded, graph, export, options, out, emit == "verilog", seed, step)
@@ -119,7 +119,7 @@ def build(
         output.text(f"wrote {result.directory / name}")
     headline = {key: value for key, value in result.plan.items() if key != "schedule"}
     data = {**headline, "directory": result.directory, "files": result.files, "logs": result.logs}
-    output.finish(data, result.diagnostics)
+    output.finish(data, [*(loaded.diagnostics if json else ()), *result.diagnostics])
 
 
 def _print_headline(output: Output, data: dict[str, Any]) -> None:

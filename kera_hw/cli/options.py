@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kera_hw.cli.output import Output
-from kera_hw.support import Diagnostic
+from kera_hw.support import LINTS, Diagnostic
 
 if TYPE_CHECKING:
     from kera_hw.driver.options import TargetOptions
@@ -79,14 +79,15 @@ def hardware_options(
     return TargetOptions(target, clock_of_text(clock), latency, interface, interval, dsp, emitter)
 
 
-def load_or_fail(file: Path, output: Output) -> tuple[Loaded, Graph]:
-    """The compiled program; ends the command with its diagnostics when there are errors."""
+def load_or_fail(file: Path, output: Output, lints: bool = False) -> tuple[Loaded, Graph]:
+    """The compiled program; ends the command with its diagnostics when there are errors. ``lints``: whether
+    to show these too, once the program is fine."""
     from kera_hw.driver.session import load_program
 
     loaded = load_program(file)
     if loaded.graph is None or loaded.has_errors:
         output.fail(loaded.diagnostics)
-    output.diagnostics(item for item in loaded.diagnostics if not item.is_error)
+    output.diagnostics(item for item in loaded.diagnostics if lints or item.code not in LINTS)
     return loaded, loaded.graph
 
 

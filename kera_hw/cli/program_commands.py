@@ -22,11 +22,14 @@ def register(app: typer.Typer) -> None:
 
 def check(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Source files or .keg files.")],
+    deny_warnings: Annotated[
+        bool, typer.Option("--deny-warnings", help="Exit with 1 for warnings as well.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Check programs: syntax, types, index ranges; print what is wrong.
+    """Check programs: syntax, types, index ranges, lints; print what is wrong.
 
-    Example: kera check fir.kera
+    Examples: kera check fir.kera; kera check --deny-warnings fir.kera
     """
     from kera_hw.driver.session import load_program
 
@@ -41,8 +44,11 @@ def check(
         rows.append({"path": path, "fingerprint": graph and graph.fingerprint, "exports": exports})
         if graph is not None:
             listed = ", ".join(f"{e.kind} {e.name}" for e in graph.exports) or "no exports"
-            output.text(f"{path}: fine ({listed})\n  {graph.fingerprint}")
-    output.finish({"files": rows}, diagnostics)
+            count = len(loaded.diagnostics)
+            warned = f", {count} {'warning' if count == 1 else 'warnings'}" if count else ""
+            output.text(f"{path}: fine ({listed}){warned}\n  {graph.fingerprint}")
+    denied = deny_warnings and diagnostics and not any(item.is_error for item in diagnostics)
+    output.finish({"files": rows}, diagnostics, AT_FAULT if denied else None)
 
 
 def test(

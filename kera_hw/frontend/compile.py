@@ -1,4 +1,4 @@
-"""The front end as one function: parse, check, prove the indices, lower."""
+"""The front end as one function: parse, check, prove the indices, lower, lint."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kera_hw.frontend.parser import deep_recursion, parse
 from kera_hw.frontend.sema import check, hir
+from kera_hw.frontend.sema.lints import lint
 from kera_hw.frontend.sema.lower import lower_program
 from kera_hw.frontend.sema.lower_run import evaluate_constant
 from kera_hw.frontend.sema.ranges import prove_indices
@@ -42,6 +43,9 @@ def compile_source(file: SourceFile, load: Callable[[str], SourceFile | None]) -
             return Frontend(unit, program, None, tuple(diagnostics))
         graph, found = lower_program(program)
     diagnostics += found
+    if not _broken(diagnostics):
+        with deep_recursion():
+            diagnostics += lint(program)
     return Frontend(unit, program, None if _broken(diagnostics) else graph, tuple(diagnostics))
 
 

@@ -1,5 +1,5 @@
 """Foundations every other layer stands on: sources, spans, diagnostics, hashing, graph order."""
-from kera_hw.support.codes import CODES, CodeInfo
+from kera_hw.support.codes import CODES, LINTS, CodeInfo
 from kera_hw.support.diagnostic import Diagnostic, Diagnostics, Fix, KeraError, Label, Severity
 from kera_hw.support.hashing import Encoder, content_hash
 from kera_hw.support.render import render_diagnostic, render_diagnostics
@@ -8,6 +8,7 @@ from kera_hw.support.toposort import CycleError, toposort
 
 __all__ = [
     "CODES",
+    "LINTS",
     "CodeInfo",
     "CycleError",
     "Diagnostic",

@@ -148,5 +148,5 @@ def test_every_export_has_an_oracle(name: str) -> None:
 @pytest.mark.parametrize("path", sorted(HOME.glob("*.kera")), ids=lambda path: path.stem)
 def test_in_file_tests_pass(path: Path) -> None:
     loaded = load_program(path)
-    assert not loaded.diagnostics, loaded.diagnostics
+    assert not loaded.has_errors, loaded.diagnostics
     assert [result.name for result in run_program_tests(loaded) if not result.passed] == []

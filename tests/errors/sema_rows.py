@@ -60,6 +60,11 @@ ROWS: tuple[tuple[str, str], ...] = (
         "K0214",
         "fn f() -> u32 { let mut n = 0; for i in 0..2_000_000_000 { n += i; } n } const C: u32 = «f()»;",
     ),
+    ("K0215", "const START: u8 = 1; fn f(p: u8) -> u8 { match p { 0 => 10, «STRAT» => 20 } }"),
+    ("K0215", "const START: u8 = 1; fn f(p: u8) -> u8 { match p { 0 => 10, «start» => 20 } }"),
+    ("K0215", "fn f(p: u8) -> u8 { match p { 0 => 10, «OTHER» => OTHER } }"),
+    ("K0215", "fn f(p: u8) -> u8 { match p { 0 | «IDLE» => 10, _ => 1 } }"),
+    ("K0215", "use dsp::TAPS; fn f(p: (u32, u8)) -> u8 { match p { («taps», 0) => 10, (_, b) => b } }"),
     # Types.
     ("K0302", "fn f(x: u8, y: u16) -> u16 { x as u16 + y + «x» }"),
     ("K0302", "fn f(x: u8) -> u16 { «x» }"),

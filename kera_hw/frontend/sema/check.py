@@ -20,6 +20,7 @@ from kera_hw.frontend.sema.check_functions import check_body, check_test, sign
 from kera_hw.frontend.sema.modules import declare
 from kera_hw.frontend.sema.program import Checker, Evaluate, Instance, Load
 from kera_hw.frontend.sema.scope import ItemSymbol, Module
+from kera_hw.frontend.sema.usage import DeclaredItem
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import CycleError, Diagnostic, SourceFile, Span, toposort
 
@@ -59,6 +60,7 @@ def _check(
     checker = Checker(root, load, evaluate, check_body, sign)
     checker.note_syntax(file, unit, syntax)
     declare(root, checker.report)
+    checker.usage.items.extend(_declared(symbol) for symbol in root.items.values())
     good = _check_items(checker, root)
     checker.drain()
     calls: list[tuple[Instance, Span]] = []
@@ -78,7 +80,27 @@ def _check(
     if not good or order is None or any(item.is_error for item in diagnostics):
         return None, diagnostics
     functions = tuple(instance.function for instance in order)
-    return hir.Program(functions, tuple(tests), file, constants), diagnostics
+    return hir.Program(functions, tuple(tests), file, constants, checker.usage), diagnostics
+
+
+_KINDS: dict[type[ast.Item], str] = {
+    ast.FnItem: "function", ast.StreamItem: "stream", ast.ConstItem: "constant", ast.UseItem: "import",
+    ast.StructItem: "struct",
+}
+
+
+def _declared(symbol: ItemSymbol) -> DeclaredItem:
+    node = symbol.node
+    importable = not node.is_pub and _cannot_be_public(node)
+    kind = _KINDS.get(type(node), "type")
+    return DeclaredItem(symbol.name, symbol.name_span, node.span, kind, node.is_pub, importable)
+
+
+def _cannot_be_public(node: ast.Item) -> bool:
+    """Whether an item is for other files by import alone: it has sizes, or borrows among its parameters."""
+    return isinstance(node, (ast.FnItem, ast.StreamItem)) and (
+        bool(node.size_params) or any(isinstance(param.type, ast.RefType) for param in node.params)
+    )
 
 
 def _place(item: Diagnostic, root: SourceFile) -> tuple[bool, str, int, int]:

@@ -17,6 +17,7 @@ from kera_hw.frontend.sema.paths import find
 from kera_hw.frontend.sema.scope import Broken, Held, ItemSymbol, Local
 from kera_hw.frontend.sema.types import resolve_type, size_argument
 from kera_hw.frontend.sema.unify import ERROR, describe, has_error, resolve, shallow
+from kera_hw.frontend.sema.usage import Declared
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import Span
 from kera_hw.types import BOOL, UNIT
@@ -142,7 +143,9 @@ def _expression(ctx: Context, node: ast.ExprStmt) -> BuildStmt:
     if asserted is not None:
         return asserted
     value = ctx.expr(node.expr)
-    if not node.has_semicolon:
+    if node.has_semicolon:
+        ctx.checker.usage.statements.add((ctx.file.path, node.span))
+    else:
         ctx.expect(value, UNIT)
 
     def build() -> hir.Stmt | None:
@@ -221,6 +224,7 @@ def _const(ctx: Context, node: ast.ConstItem) -> BuildStmt:
     token = node.name_token
     if token is not None:
         ctx.scopes.declare(token.text, found if found is not None else Broken(token.span))
+        ctx.shared.declared.append(Declared(token.text, ctx.file, token.span, "constant"))
     ctx.shared.errors += found is None
     return lambda: None
 
@@ -256,7 +260,7 @@ def _stream_state(ctx: Context, node: ast.StateStmt, name: str, span: Span) -> N
     held = None
     kind = node.type
     path = kind.path if isinstance(kind, ast.NameType) else None
-    symbol = ctx.checker.item(ctx.module, path.name or "") if path and not path.is_qualified else None
+    symbol = ctx.item(path.name or "") if path and not path.is_qualified else None
     if path is not None and path.is_qualified:
         found = find(ctx, path)
         symbol = found if isinstance(found, ItemSymbol) else None
@@ -281,6 +285,7 @@ def _stream_state(ctx: Context, node: ast.StateStmt, name: str, span: Span) -> N
         return
     var = hir.Var(name, UNIT, True, span)
     ctx.scopes.declare(name, Held(var, held))
+    ctx.shared.declared.append(Declared(name, ctx.file, span, "state"))
     ctx.instances.append(hir.Instance(var, held.function))
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.check_blocks import block, body_block
-from kera_hw.frontend.sema.check_patterns import BuildPattern, arm_patterns
+from kera_hw.frontend.sema.check_patterns import BuildPattern, arm_patterns, check_misspelt
 from kera_hw.frontend.sema.context import Context, Value, broken, is_poison, poison, rule
-from kera_hw.frontend.sema.exhaustive import cover, domain, example
+from kera_hw.frontend.sema.exhaustive import cover, domain, example, takes_all
 from kera_hw.frontend.sema.unify import describe, has_error, resolve
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import Fix, Severity, Span
@@ -65,6 +65,7 @@ def _match(ctx: Context, expr: ast.Match) -> Value:
         with ctx.block():
             patterns = arm_patterns(ctx, node.pattern, scrutinee.type)
             body = _branch(ctx, node.body, node.span)
+            check_misspelt(ctx, node.pattern)
         if first is None or has_error(first.type):
             first = body
         else:
@@ -93,6 +94,15 @@ def _match(ctx: Context, expr: ast.Match) -> Value:
     return Value(kind if good else broken(span).type, span, build)
 
 
+def _unreachable(ctx: Context, span: Span, whole: bool, greedy: Span | None) -> None:
+    what = "arm" if whole else "alternative"
+    before, labels = "those before it take them all", []
+    if greedy is not None:
+        before, labels = f"`{ctx.file.text(greedy)}` takes them all", [(greedy, "this takes every value")]
+    ctx.report("K0308", f"No value reaches this {what}: {before}.", span, labels=labels,
+               severity=Severity.WARNING)
+
+
 def _patterns(builders: list[BuildPattern]) -> tuple[hir.Pattern, ...] | None:
     made = [builder() for builder in builders]
     good = tuple(item for item in made if item is not None)
@@ -108,11 +118,13 @@ def _check_cover(
                    f"{describe(value.type)}.", scrutinee)
         return False
     unreached, missing = cover(value.type, [patterns for patterns, _ in arms])
-    for number in unreached:
-        node = arms[number][1]
-        where = node.pattern.span if node.pattern is not None else node.span
-        ctx.report("K0308", "No value reaches this arm: the arms before it take them all.", where,
-                   severity=Severity.WARNING)
+    greedy: Span | None = None  # an arm so far that takes every value by itself
+    for lost, (patterns, node) in zip(unreached, arms):
+        whole = len(lost) == len({pattern.span for pattern in patterns})
+        where = [node.pattern.span] if whole and node.pattern is not None else sorted(lost)
+        for span in where if lost else ():
+            _unreachable(ctx, span, whole, greedy)
+        greedy = greedy or next((item.span for item in patterns if takes_all(item, value.type)), None)
     if missing is not None:
         close = Span(expr.span.end - 1, expr.span.end - 1)
         ctx.report("K0307", f"The value `{example(missing, value.type)}` has no arm.", scrutinee,

@@ -78,6 +78,7 @@ def _argument(ctx: Context, arg: ast.Arg) -> Argument:
             target = place(ctx, expr.operand)
             if target is None:
                 return Argument(broken(expr.span), mark)
+            ctx.note_read(target.local)
             return Argument(Value(target.type, expr.span, target.read().build), mark, target)
         inner = ctx.expr(expr.operand, expr.span)
         if expr.is_mut:

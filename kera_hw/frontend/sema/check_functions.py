@@ -11,6 +11,7 @@ from kera_hw.frontend.sema.program import Checker, Instance
 from kera_hw.frontend.sema.scope import Constant, ItemSymbol, Local, closest
 from kera_hw.frontend.sema.types import parameter_type, resolve_type
 from kera_hw.frontend.sema.unify import ERROR, has_error
+from kera_hw.frontend.sema.usage import Declared
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import Fix, Span
 from kera_hw.types import U32, UNIT
@@ -47,6 +48,7 @@ def _declare_sizes(ctx: Context, node: ast.FnItem | ast.StreamItem, sizes: tuple
             ctx.report("K0202", f"The size `{token.text}` is declared twice.", token.span)
         seen.add(token.text)
         ctx.scopes.declare(token.text, Constant(token.text, U32, np.uint32(size), token.span))
+        ctx.shared.declared.append(Declared(token.text, ctx.file, token.span, "size"))
 
 
 def _parameters(ctx: Context, node: ast.FnItem | ast.StreamItem) -> tuple[hir.Param, ...]:
@@ -97,11 +99,11 @@ def check_body(instance: Instance) -> None:
     """Check the body of an instance and set its tree."""
     symbol, function, node = instance.symbol, instance.function, instance.item
     checker = instance.checker
-    ctx = Context(Shared(checker, symbol.module, calls=instance.calls, owner=instance))
+    ctx = Context(Shared(checker, symbol.module, calls=instance.calls, owner=instance, item=symbol))
     _declare_sizes(ctx, node, instance.sizes)
     ctx.scopes.push()
     for param in function.params:
-        ctx.declare(Local(param.var, "parameter", param.borrow))
+        ctx.declare(Local(param.var, "parameter", param.borrow), elsewhere=function.public_name is not None)
     is_stream = isinstance(node, ast.StreamItem)
     if node.body is None:
         instance.ok = False
@@ -116,9 +118,17 @@ def check_body(instance: Instance) -> None:
     if ctx.shared.errors or is_poison(tree) or has_error(function.result):
         instance.ok = False
         return
+    _note_declared(ctx)
     function.states = tuple(hir.State(var, initial) for var, initial in ctx.states)
     function.instances = tuple(ctx.instances)
     function.body = body_block(tree)
+
+
+def _note_declared(ctx: Context) -> None:
+    """What a body declares counts once it is known to be right."""
+    known = ctx.checker.usage.declared
+    for item in ctx.shared.declared:
+        known.setdefault((item.file.path, item.span), item)
 
 
 def _check_effects(ctx: Context, instance: Instance) -> None:
@@ -154,4 +164,5 @@ def check_test(checker: Checker, node: ast.TestItem, calls: list[tuple[Instance,
     tree = value.build()
     if ctx.shared.errors or is_poison(tree):
         return None
+    _note_declared(ctx)
     return hir.Test(node.label or "", checker.root.file, node.span, body_block(tree))

@@ -289,7 +289,7 @@ def is_place(expr: ast.Expr | None) -> bool:
 
 def _variable(ctx: Context, expr: ast.PathExpr) -> PlaceValue | None:
     path = expr.path
-    symbol = find(ctx, path) if path is not None else None
+    symbol = find(ctx, path, reads=False) if path is not None else None
     if path is None or symbol is None or isinstance(symbol, Broken):
         ctx.shared.errors += 1
         return None
@@ -309,6 +309,7 @@ def check_mutable(ctx: Context, target: PlaceValue, verb: str = "assigned") -> b
     """Whether the place may be written; K0305 or K0321 when not."""
     local = target.local
     name, declared = local.var.name, local.var.span
+    ctx.note_written(local)
     if local.lambda_level < ctx.lambda_level:
         ctx.report(
             "K0321",

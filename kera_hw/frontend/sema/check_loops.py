@@ -11,6 +11,7 @@ from kera_hw.frontend.sema.scope import Local
 from kera_hw.frontend.sema.types import resolve_type
 from kera_hw.frontend.sema.unify import ERROR, describe
 from kera_hw.frontend.syntax import ast
+from kera_hw.frontend.syntax.kinds import SyntaxKind
 from kera_hw.support import Span
 from kera_hw.types import U32, IntType, Type
 
@@ -46,6 +47,8 @@ def for_statement(ctx: Context, node: ast.ForStmt) -> Head:
             )
             kind = ERROR
     plan = _plan(ctx, node.range, kind)
+    if node.range is not None and _is_empty(node.range, plan):
+        ctx.checker.usage.empty_ranges[ctx.file.path, node.span] = node.range.span
     where = node.type.span if node.type is not None else node.range.span if node.range else node.span
     if plan is None:
         ctx.shared.errors += 1
@@ -74,6 +77,18 @@ def _fits(ctx: Context, plan: Plan, kind: IntType, span: Span) -> bool:
                        f"{kind.max}{hint}.", span)
             return False
     return True
+
+
+def _is_empty(written: ast.Expr, plan: Plan | KnownRange | None) -> bool:
+    """Whether the loop never runs, and not for a named constant alone that may be 0 today."""
+    if isinstance(plan, KnownRange) or plan is None or plan[2]:
+        return isinstance(plan, KnownRange)  # which may turn out to be so in every iteration
+    bounds = [ast.cast(node) for node in written.node.descendants() if node.kind is SyntaxKind.RANGE_EXPR]
+    return any(
+        isinstance(bound, ast.Range) and isinstance(bound.start, ast.Literal)
+        and (isinstance(bound.end, ast.Literal) or bound.start.int_value != 0)
+        for bound in bounds
+    )
 
 
 def _is_range(expr: ast.Expr | None) -> bool:

@@ -71,6 +71,7 @@ def binary(
     """An operator applied to a walked left side and an expression."""
     if op in ("&&", "||"):
         return _logical(ctx, op, lhs, rhs_expr, span)
+    ctx.checker.usage.operators[ctx.file.path, span] = op
     rhs = ctx.expr(rhs_expr, span)
     if op in _SHIFTS:
         return shift(ctx, _SHIFTS[op], lhs, rhs, span, op_span)

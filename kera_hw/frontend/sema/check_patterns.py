@@ -1,6 +1,7 @@
 """Patterns: irrefutable ones that bind, and those of `match`."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,14 +14,16 @@ from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.check_atoms import number
 from kera_hw.frontend.sema.context import Context
 from kera_hw.frontend.sema.paths import constant_of, find
-from kera_hw.frontend.sema.scope import Constant, ItemSymbol, Linear, Local, Symbol
+from kera_hw.frontend.sema.scope import Broken, Constant, ItemSymbol, Linear, Local, Symbol, closest
 from kera_hw.frontend.sema.unify import ERROR, Unknown, describe, resolve, shallow, unify
 from kera_hw.frontend.syntax import ast
-from kera_hw.support import Span
+from kera_hw.support import Fix, Span
 from kera_hw.types import BOOL, BoolType, IntType, TupleType, Type
 
 #: The most alternatives that one arm may stand for.
 MAX_ALTERNATIVES = 256
+#: How constants are written: `IDLE`, `N`, `MAX_4`.
+_UPPER = re.compile(r"[A-Z][A-Z0-9_]*")
 #: Makes the pattern once types are known; None when something was reported.
 BuildPattern = Callable[[], hir.Pattern | None]
 
@@ -98,7 +101,7 @@ def arm_patterns(ctx: Context, node: ast.Pattern | None, kind: Type) -> list[Bui
         if count != len(alternatives):
             ctx.report("K0323", f"`{name}` must be bound in every alternative of the arm.", var.span)
             made.append(_nothing)
-        ctx.declare(Local(var, "variable"))
+        ctx.declare(Local(var, "variable"), elsewhere=count > 1)
     return made
 
 
@@ -184,11 +187,10 @@ def _name(ctx: Context, node: ast.NamePattern, kind: Type, names: ArmNames) -> B
     if path is None or token is None:
         ctx.shared.errors += 1
         return _nothing
-    symbol: Symbol | None = find(ctx, path) if path.is_qualified else ctx.lookup(token.text)
-    constant = isinstance(symbol, Constant) or (
-        isinstance(symbol, ItemSymbol) and isinstance(symbol.node, ast.ConstItem)
-    )
-    if constant and symbol is not None:
+    symbol: Symbol | None = find(ctx, path) if path.is_qualified else ctx.lookup(token.text, reads=False)
+    if symbol is not None and _is_constant(symbol):
+        if not path.is_qualified:
+            ctx.lookup(token.text)
         found = constant_of(ctx, symbol, token.text, node.span)
         value = _constant_end(ctx, found, kind, node.span)
         return lambda: _range(node.span, value, value)
@@ -196,6 +198,11 @@ def _name(ctx: Context, node: ast.NamePattern, kind: Type, names: ArmNames) -> B
         if symbol is not None:
             ctx.report("K0323", "A path in a pattern names a constant.", node.span)
         ctx.shared.errors += 1
+        return _nothing
+    if like_constant(token.text):
+        meant = near_constant(ctx, token.text)
+        _report_like_constant(ctx, token.text, meant, token.span)
+        ctx.scopes.declare(token.text, Broken(token.span))
         return _nothing
     known = names.found.get(token.text)
     if known is None:
@@ -208,6 +215,52 @@ def _name(ctx: Context, node: ast.NamePattern, kind: Type, names: ArmNames) -> B
     names.found[token.text] = (var, count + 1)
     binding = hir.Binding(node.span, var)
     return lambda: binding
+
+
+def _is_constant(symbol: Symbol) -> bool:
+    return isinstance(symbol, Constant) or (
+        isinstance(symbol, ItemSymbol) and isinstance(symbol.node, ast.ConstItem)
+    )
+
+
+def like_constant(name: str) -> bool:
+    """Whether a name is written as constants are."""
+    return _UPPER.fullmatch(name) is not None
+
+
+def near_constant(ctx: Context, name: str) -> str | None:
+    """The constant in scope that a name was probably meant to be, None when none is near."""
+    names = dict.fromkeys([*ctx.scopes.names(), *ctx.module.items])
+    known = [
+        item for item in names
+        if (symbol := ctx.lookup(item, reads=False)) is not None and _is_constant(symbol)
+    ]
+    by_spelling = {item.lower(): item for item in known}
+    found = closest(name, known) or by_spelling.get(closest(name.lower(), list(by_spelling)) or "")
+    return found
+
+
+def _report_like_constant(ctx: Context, name: str, meant: str | None, span: Span) -> None:
+    tail = f"; did you mean `{meant}`?" if meant else "."
+    fix = Fix(f"use `{meant}`", span, meant) if meant else Fix(
+        f"declare the constant, or, for a variable, write `{name.lower()}`"
+    )
+    ctx.report("K0215", f"There is no constant `{name}`, so this would bind every value{tail}", span, fix=fix)
+
+
+def check_misspelt(ctx: Context, node: ast.Pattern | None) -> None:
+    """K0215 for a name that an arm binds and never reads, where a constant's name is close to it."""
+    for item in node.node.descendants() if node is not None else ():
+        view = ast.cast(item)
+        token = view.name_token if isinstance(view, ast.NamePattern) else None
+        symbol = ctx.scopes.levels[-1].get(token.text) if token is not None else None
+        if token is None or not isinstance(symbol, Local) or token.text.startswith("_"):
+            continue
+        if (ctx.file.path, symbol.var.span) in ctx.checker.usage.read:
+            continue
+        meant = near_constant(ctx, token.text)
+        if meant is not None:
+            _report_like_constant(ctx, token.text, meant, token.span)
 
 
 #: An end of a range: makes the integer once types are known, None when reported.

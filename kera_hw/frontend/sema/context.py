@@ -15,7 +15,7 @@ import numpy as np
 
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.ranges_core import Guard, Scope
-from kera_hw.frontend.sema.scope import Constant, Local, Module, Scopes, Symbol
+from kera_hw.frontend.sema.scope import Broken, Constant, ItemSymbol, Local, Module, Scopes, Symbol
 from kera_hw.frontend.sema.unify import (
     ANY,
     ERROR,
@@ -28,6 +28,7 @@ from kera_hw.frontend.sema.unify import (
     spell,
     unify,
 )
+from kera_hw.frontend.sema.usage import Declared
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import Fix, Label, Severity, SourceFile, Span
 from kera_hw.types import U32, UNIT, BoolType, FixType, FloatType, IntType, TensorType, Type
@@ -89,8 +90,10 @@ class Shared:
     scopes: Scopes = field(default_factory=Scopes)
     calls: list[tuple[Instance, Span]] = field(default_factory=list["tuple[Instance, Span]"])
     owner: Instance | None = None
+    item: ItemSymbol | None = None  # whose text this is; None: a test's
     errors: int = 0
     unknown_names: set[str] = field(default_factory=set[str])  # reported once in a body
+    declared: list[Declared] = field(default_factory=list[Declared])
 
 
 class Context:
@@ -150,10 +153,31 @@ class Context:
         finally:
             self.known.guards.pop()
 
-    def lookup(self, name: str) -> Symbol | None:
-        """A local name, else an item of the module; None leaves built-ins to the caller."""
+    def lookup(self, name: str, reads: bool = True) -> Symbol | None:
+        """A local name, else an item of the module; None leaves built-ins to the caller. ``reads``: whether
+        the name is used here, and not merely looked at or assigned to."""
         found = self.scopes.find(name)
-        return found if found is not None else self.checker.item(self.module, name)
+        if found is None:
+            return self.item(name, reads)
+        if reads and not isinstance(found, (Broken, ItemSymbol)):
+            span = found.span if isinstance(found, Constant) else found.var.span
+            self.checker.usage.read.add((self.file.path, span))
+        return found
+
+    def item(self, name: str, reads: bool = True) -> ItemSymbol | None:
+        """An item of the module by its name."""
+        found = self.checker.item(self.module, name)
+        if found is not None and reads:
+            self.checker.note_use(self.shared.item, self.module, name, found)
+        return found
+
+    def note_read(self, local: Local) -> None:
+        """The variable is used where its place was asked for."""
+        self.checker.usage.read.add((self.file.path, local.var.span))
+
+    def note_written(self, local: Local) -> None:
+        """The variable, or a part of it, is assigned or lent for that."""
+        self.checker.usage.written.add((self.file.path, local.var.span))
 
     # -- reports ---------------------------------------------------------------------------------
 
@@ -272,10 +296,15 @@ class Context:
         self.vars.append(made)
         return made
 
-    def declare(self, local: Local, name: str | None = None) -> Local:
-        """Bring a run-time name into the innermost scope."""
+    def declare(self, local: Local, name: str | None = None, elsewhere: bool = False) -> Local:
+        """Bring a run-time name into the innermost scope. ``elsewhere``: renaming it takes more than here."""
         local.lambda_level = self.lambda_level
         self.own.add(local)
+        var = local.var
+        self.shared.declared.append(Declared(
+            var.name, self.file, var.span, local.role, var.mutable and local.role != "state",
+            local.borrow == "&mut", elsewhere,
+        ))
         self.scopes.declare(name or local.var.name, local)
         return local
 

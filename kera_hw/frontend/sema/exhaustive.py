@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kera_hw.frontend.sema import hir
+from kera_hw.support import Span
 from kera_hw.types import BoolType, IntType, TupleType, Type
 
 Box = tuple[tuple[int, int], ...]
@@ -58,21 +59,29 @@ def _meets(box: Box, other: Box) -> bool:
     return all(max(a, c) <= min(b, d) for (a, b), (c, d) in zip(box, other))
 
 
-def cover(kind: Type, arms: Sequence[Sequence[hir.Pattern]]) -> tuple[list[int], Box | None]:
-    """Indices of arms that are never reached, and a value without an arm (None when all have one)."""
+def cover(kind: Type, arms: Sequence[Sequence[hir.Pattern]]) -> tuple[list[set[Span]], Box | None]:
+    """For each arm the places of its alternatives that no value reaches, and a value without an arm (None
+    when all have one). Alternatives inside a tuple share its place, and are reached together."""
     whole = domain(kind)
     assert whole is not None
     left: list[Box] = [whole]
-    unreached: list[int] = []
-    for number, patterns in enumerate(arms):
-        boxes = [pattern_box(pattern, kind) for pattern in patterns]
-        if not any(_meets(piece, box) for box in boxes for piece in left):
-            unreached.append(number)
-        for box in boxes:
+    unreached: list[set[Span]] = []
+    for patterns in arms:
+        reached: set[Span] = set()
+        for pattern in patterns:
+            box = pattern_box(pattern, kind)
+            if any(_meets(piece, box) for piece in left):
+                reached.add(pattern.span)
             left = [part for piece in left for part in _subtract(piece, box)]
-        if len(left) > MAX_PIECES:
-            return unreached, left[0]
+            if len(left) > MAX_PIECES:
+                return [*unreached, *(set[Span]() for _ in arms[len(unreached):])], left[0]
+        unreached.append({pattern.span for pattern in patterns} - reached)
     return unreached, left[0] if left else None
+
+
+def takes_all(pattern: hir.Pattern, kind: Type) -> bool:
+    """Whether a pattern matches every value of the type."""
+    return pattern_box(pattern, kind) == domain(kind)
 
 
 def example(box: Box, kind: Type) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kera_hw.frontend.sema.usage import Usage
 from kera_hw.support import SourceFile, Span
 from kera_hw.types import Type
 
@@ -392,10 +393,11 @@ class Program:
     """A checked program: instances in dependency order (callees first), exports among them, tests.
 
     ``constants`` are the expressions evaluated at compile time, with their files: their indices are proved
-    like any other's.
+    like any other's. ``usage`` is what lints are told from.
     """
 
     functions: tuple[Function, ...]
     tests: tuple[Test, ...]
     root: SourceFile
     constants: tuple[tuple[Expr, SourceFile], ...] = ()
+    usage: Usage = field(default_factory=Usage)

@@ -8,14 +8,14 @@ from kera_hw.frontend.syntax import ast
 from kera_hw.support import Fix, Span
 
 
-def find(ctx: Context, path: ast.Path) -> Symbol | None:
+def find(ctx: Context, path: ast.Path, reads: bool = True) -> Symbol | None:
     """The symbol of a path; None (with a report) where there is none. Built-ins are not symbols."""
     names, token = path.names, path.name_token
     if not names or token is None:
         return None
     if len(names) > 1:
         return _qualified(ctx, path)
-    found = ctx.lookup(names[0])
+    found = ctx.lookup(names[0], reads)
     if found is None:
         unknown_name(ctx, names[0], token.span)
     return found
@@ -28,6 +28,8 @@ def _qualified(ctx: Context, path: ast.Path) -> Symbol | None:
             "K0203", "Modules do not nest: a path is `name`, or `module::name`.", path.span,
         )
         return None
+    if ctx.module is ctx.checker.root:
+        ctx.checker.usage.imports.add(segments[0].text)
     module = ctx.checker.module(ctx.file, segments[0].text, segments[0].span, ctx.shared)
     if module is None:
         return None

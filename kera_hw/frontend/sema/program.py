@@ -13,6 +13,7 @@ from kera_hw.frontend.sema.modules import Modules
 from kera_hw.frontend.sema.scope import Constant, ItemSymbol, Module
 from kera_hw.frontend.sema.types import product_type, resolve_type
 from kera_hw.frontend.sema.unify import ERROR, has_error
+from kera_hw.frontend.sema.usage import Usage
 from kera_hw.frontend.sema.work import MAX_CONSTANT_WORK, work
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import (
@@ -67,6 +68,7 @@ class Checker:
         self.instances: dict[tuple[ItemSymbol, tuple[int, ...]], Instance] = {}
         self.queue: list[Instance] = []
         self.names_only = False
+        self.usage = Usage()
         self.evaluated: list[tuple[hir.Expr, SourceFile]] = []
         self._unsound: dict[str, list[tuple[int, int]]] = {}
         self._reported: set[tuple[str, str, Span]] = set()
@@ -126,11 +128,18 @@ class Checker:
         shared.errors += found is None
         return found
 
+    def note_use(self, owner: ItemSymbol | None, module: Module, name: str, found: ItemSymbol) -> None:
+        """The text of ``owner`` (None: of a test) names an item of its module."""
+        if module is self.root and isinstance(module.items[name].node, ast.UseItem):
+            self.usage.imports.add(name)
+        if found.module is self.root and (owner is None or owner.module is self.root):
+            self.usage.uses("" if owner is None else owner.name, found.name)
+
     # -- items ---------------------------------------------------------------------------------------
 
     def context(self, symbol: ItemSymbol) -> Context:
         """A fresh context at the top level of the item's module."""
-        return Context(Shared(self, symbol.module))
+        return Context(Shared(self, symbol.module, item=symbol))
 
     def named_type(self, symbol: ItemSymbol) -> Type:
         """The type of a struct or alias item."""

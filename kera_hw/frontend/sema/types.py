@@ -130,7 +130,7 @@ def _name_type(ctx: Context, node: ast.NameType) -> Type:
         symbol = find(ctx, path)
         return ERROR if symbol is None else _item_type(ctx, symbol, node, token.span)
     name = token.text
-    symbol = ctx.checker.item(ctx.module, name)
+    symbol = ctx.item(name)
     if symbol is not None:
         return _item_type(ctx, symbol, node, token.span)
     if name in ("fix", "ufix"):

@@ -2,12 +2,14 @@
 
 Ranges: K00xx lexical, K01xx syntax, K02xx names, K03xx types and shapes, K04xx ownership,
 K05xx effects, K06xx hardware, K07xx target limits, K08xx artefacts, K09xx runtime.
+Lints are K025x, K035x and K0308.
 """
 from kera_hw.support.codes import (
     artefacts,
     effects,
     hardware,
     lexical,
+    lints,
     names,
     ownership,
     runtime,
@@ -17,10 +19,10 @@ from kera_hw.support.codes import (
 )
 from kera_hw.support.codes.info import CodeInfo
 
-__all__ = ["CODES", "CodeInfo"]
+__all__ = ["CODES", "LINTS", "CodeInfo"]
 
 _MODULES = (
-    lexical, syntax, names, typing, ownership, effects, hardware, targets, artefacts, runtime,
+    lexical, syntax, names, typing, lints, ownership, effects, hardware, targets, artefacts, runtime,
 )
 
 CODES: dict[str, CodeInfo] = {
@@ -28,3 +30,6 @@ CODES: dict[str, CodeInfo] = {
     for module in _MODULES
     for code, title, explanation in module.TABLE
 }
+
+#: Codes of warnings about what is most likely a mistake, which `--deny-warnings` turns into a failure.
+LINTS: frozenset[str] = frozenset(code for code, _, _ in lints.TABLE)

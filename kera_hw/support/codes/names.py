@@ -40,4 +40,7 @@ TABLE: Table = (
      "stream's body."),
     ("K0214", "constant cannot be evaluated",
      "The reference semantics refused the expression; the message says why."),
+    ("K0215", "pattern like a constant",
+     "A name in a pattern that is no constant binds whatever value comes, so a misspelt constant takes every "
+     "value: `STRAT => 20` with a constant `START`. Correct the name, or write a variable in small letters."),
 )

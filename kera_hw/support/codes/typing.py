@@ -20,8 +20,6 @@ TABLE: Table = (
      "The call gives too few or too many arguments, or names one that the callee does not have."),
     ("K0307", "match not exhaustive",
      "Some value of the scrutinee has no arm. Add one for it, or end with `_ => ..`."),
-    ("K0308", "unreachable arm",
-     "Earlier arms take every value that this arm matches. Remove it, or move it up."),
     ("K0309", "size cannot be used",
      "A size, a count or an axis is an integer constant within its limits; the message says which."),
     ("K0310", "slice without a static size",
