@@ -11,6 +11,7 @@ from kera_hw.frontend.sema.check_index import check_mutable, place
 from kera_hw.frontend.sema.check_loops import for_statement
 from kera_hw.frontend.sema.check_ops import binary
 from kera_hw.frontend.sema.check_patterns import bind_pattern
+from kera_hw.frontend.sema.check_while import bounded_loop, while_bound
 from kera_hw.frontend.sema.context import Context, Value, is_poison, poison, rule
 from kera_hw.frontend.sema.linear import stable_form
 from kera_hw.frontend.sema.paths import find
@@ -190,14 +191,17 @@ def _for(ctx: Context, node: ast.ForStmt) -> BuildStmt:
 def _while(ctx: Context, node: ast.WhileStmt) -> BuildStmt:
     condition = ctx.expr(node.condition, node.span)
     ctx.expect(condition, BOOL)
-    bound = ctx.size(node.bound, "The bound of a `while`")
+    bound = while_bound(ctx, node.bound)
     body = _loop_body(ctx, node.body, None)
 
     def build() -> hir.Stmt | None:
+        most = bound if isinstance(bound, int) else bound.settle(ctx) if bound is not None else None
         cond, made = condition.build(), body()
-        if is_poison(cond) or made is None or bound is None:
+        if is_poison(cond) or made is None or most is None:
             return None
-        return hir.While(node.span, cond, bound, made)
+        if isinstance(most, int):
+            return hir.While(node.span, cond, most, made)
+        return bounded_loop(node.span, cond, made, most)
 
     return build
 

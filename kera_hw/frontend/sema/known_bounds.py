@@ -91,7 +91,7 @@ def _names(expr: ast.Expr | None) -> Iterator[str]:
 def known_range(ctx: Context, expr: ast.Range, modifiers: Sequence[ast.MethodCall]) -> KnownRange | None:
     """Walk the bounds and the step; None when something was reported."""
     calls = len(ctx.shared.calls)
-    low, high = (_bound(ctx, bound, "A bound of a loop") for bound in (expr.start, expr.end))
+    low, high = (bound_of(ctx, bound, "A bound of a loop") for bound in (expr.start, expr.end))
     step: Bound | None = None
     backward = from_end = False
     for item in modifiers:
@@ -101,13 +101,13 @@ def known_range(ctx: Context, expr: ast.Range, modifiers: Sequence[ast.MethodCal
             ctx.report("K0316", "A range whose bounds change takes one `step_by`.", item.span)
             return None
         else:
-            step, from_end = _bound(ctx, item.args[0].value, "A step"), backward
+            step, from_end = bound_of(ctx, item.args[0].value, "A step"), backward
     called = ctx.shared.calls[calls:]
     return KnownRange(low, high, expr.inclusive, expr.span, lambda: ctx.checker.complete(ctx, called),
                       backward, step, from_end)
 
 
-def _bound(ctx: Context, expr: ast.Expr | None, name: str) -> Bound:
+def bound_of(ctx: Context, expr: ast.Expr | None, name: str) -> Bound:
     """Where the bound is a constant its type is of no matter, as in a loop with constant bounds alone."""
     if expr is None or changes(ctx, [expr]):
         return Bound(ctx.expr(expr), name)
@@ -129,7 +129,7 @@ def settle(ctx: Context, head: KnownRange, var: hir.Var) -> tuple[Plan, hir.Expr
     exprs = (low, high) if step is None else (low, high, step)
     columns = known_values(ctx.known, exprs, ctx.file)
     if columns is None:
-        _report_unknown(ctx, exprs, head.span)
+        report_unknown(ctx, exprs, head.span)
         return None
     lows, highs = columns[:2]
     steps = columns[2] if step is not None else [1] * len(lows)
@@ -156,8 +156,8 @@ def settle(ctx: Context, head: KnownRange, var: hir.Var) -> tuple[Plan, hir.Expr
     if not (wide.min <= min(values) and max(values) <= wide.max):
         ctx.report("K0316", "The bounds of this loop leave the range of `i64` in some iteration.", head.span)
         return None
-    condition = _Condition(head, wide, _converted(hir.Local(kind, head.span, var), wide),
-                           tuple(_converted(expr, wide) for expr in exprs))
+    condition = _Condition(head, wide, converted(hir.Local(kind, head.span, var), wide),
+                           tuple(converted(expr, wide) for expr in exprs))
     plan = (most, -by, count) if head.backward else (least, by, count)
     return plan, condition.make(
         any(one.low > least for one in every), any(one.end <= most for one in every),
@@ -238,11 +238,15 @@ class _Condition:
         return hir.Const(self.kind, self.head.span, scalar_constant(value, self.kind))
 
 
-def _converted(expr: hir.Expr, kind: IntType) -> hir.Expr:
+def converted(expr: hir.Expr, kind: IntType) -> hir.Expr:
+    """The expression as a value of the type."""
     return expr if expr.type == kind else make_op("convert.cast", kind, expr.span, [expr], {"type": kind})
 
 
-def _report_unknown(ctx: Context, exprs: Sequence[hir.Expr], span: Span) -> None:
+def report_unknown(
+    ctx: Context, exprs: Sequence[hir.Expr], span: Span, what: str = "The range of this loop",
+) -> None:
+    """K0210 at what keeps an expression from being known in each iteration."""
     for expr in exprs:
         var = unknown_var(ctx.known, expr)
         if var is None:
@@ -255,5 +259,5 @@ def _report_unknown(ctx: Context, exprs: Sequence[hir.Expr], span: Span) -> None
             where.span, labels=[(var.span, f"`{var.name}` decides its value")],
         )
         return
-    ctx.report("K0210", "The bounds of this loop can't be worked out at compile time for each iteration of "
-               "the loops around it.", span)
+    ctx.report("K0210", f"{what} can't be worked out at compile time for each iteration of the loops around "
+               "it.", span)

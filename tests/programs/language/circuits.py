@@ -33,3 +33,7 @@ def fifo(items):
         n += take - give
         out.append((shown, n))
     return out
+
+
+def insertion(v):
+    return sorted(v)

@@ -71,3 +71,48 @@ def hull_is_not_the_range(x):
         for j in range((5, 0, 3)[i], 4):
             b = b * 3 + j
     return a % 256, b % 256
+
+
+def changing_bounds(x):
+    a = b = c = x
+    n = 0
+
+    def bump():
+        nonlocal b
+        b = (b + 1) % 256
+        return b % 5 != 0
+
+    for i in range(4):
+        for _ in range(i * i):
+            if a >= 200:
+                break
+            a = (a + i + 1) % 256
+        go = bump()
+        for _ in range(i):
+            if not go:
+                break
+            c, n = (c + 1) % 256, n + i
+            go = bump()
+        for j in range(i, 3):
+            for _ in range(j - i + 1):
+                if n > 20:
+                    n -= 7
+    return a, b, c, n
+
+
+def fixed_bound(x):
+    b = c = x
+
+    def bump():
+        nonlocal b
+        b = (b + 1) % 256
+        return b % 5 != 0
+
+    for _ in range(3):
+        go = bump()
+        for _ in range(2):
+            if not go:
+                break
+            c = (c + 1) % 256
+            go = bump()
+    return b, c
