@@ -27,6 +27,7 @@ from kera_hw.support.diagnostic import Diagnostic
 _NEAR = 1  # stages around a reader's earliest one whose readers are taken for loads of the same wire
 _ROUNDS = 4
 _AIMS = 2  # schedules that aim beyond the clock
+_MANY_CELLS, _MOST_CELLS = 15_000, 80_000  # from which a netlist may be, or is, too large for a fine schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +38,22 @@ class _Solution:
     stage: list[int]
     interval: int
     loop: Loop | None
-    optimal: bool
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What was asked: clock, limit of a stage's paths, latency and interval if any, where sources are."""
+    """What was asked: clock, limit of a stage's paths, latency and interval if any, where sources are.
+
+    ``in_haste``: a plan to be had within seconds is wanted, not one of few registers.
+    """
 
     clock_ps: int
     limit_ps: int
     latency: int | None
     ii: int | None
     sources: Sources | None
+    in_haste: bool
 
 
 def schedule(
@@ -73,11 +78,12 @@ def schedule(
     assert ii is None or ii >= 1
     model = DelayModel(device, scale)
     problem = build_problem(netlist, model)
-    asked = _Request(clock_ps, clock_ps - model.setup_ps, latency, ii, sources)
+    in_haste = _is_huge(netlist, device)
+    asked = _Request(clock_ps, clock_ps - model.setup_ps, latency, ii, sources, in_haste)
     plan = _plan(problem, asked, interface)
     if isinstance(plan, Diagnostic):
         return None, [plan]
-    for _ in range(_AIMS):
+    for _ in range(0 if in_haste else _AIMS):
         # Paths that all just fit do not all route as well as one: aim beyond the clock by what is foreseen.
         foreseen_ps = 1e6 / plan.estimate.fmax_mhz
         if foreseen_ps <= clock_ps:
@@ -93,6 +99,12 @@ def schedule(
     return plan, over_capacity(netlist.name, plan, device)
 
 
+def _is_huge(netlist: Netlist, device: Device) -> bool:
+    """Whether a netlist is so far beyond its device that a fine schedule would be wasted on it."""
+    count = len(netlist.cells)
+    return count > _MOST_CELLS or (count > _MANY_CELLS and netlist_luts(netlist, device) > 2 * device.lut)
+
+
 def _slowest_cell_ps(problem: Problem, plan: Plan) -> int:
     """The longest time of one cell alone in a stage, with the fan-outs of a plan."""
     stage = [*plan.stage, *plan.state_write, plan.latency_cycles]
@@ -101,15 +113,28 @@ def _slowest_cell_ps(problem: Problem, plan: Plan) -> int:
 
 def _plan(problem: Problem, asked: _Request, interface: str) -> Plan | Diagnostic:
     """One schedule within the limit asked for, written down."""
-    found = _relieved(problem, asked) or _solve(problem, asked)
+    found = _soonest(problem, asked) or _relieved(problem, asked) or _solve(problem, asked)
     if isinstance(found, Diagnostic):
         return found
     recurrence = None if found.loop is None else loop_recurrence(problem, found.loop)
     exact = with_fanout(problem, staged_fanout(problem, found.stage))
     plan = make_plan(exact, found.stage, asked.clock_ps, found.interval, interface, recurrence)
-    if found.optimal:
-        return plan
-    return replace(plan, notes=(*plan.notes, "Register bits are few, but not proved to be the fewest."))
+    return replace(plan, notes=(*plan.notes, *found.notes))
+
+
+def _soonest(problem: Problem, asked: _Request) -> _Solution | None:
+    """In haste, every operation as soon as it can be, all readers of a bit its loads; else None."""
+    start = _earliest(problem, asked) if asked.in_haste else None
+    if start is None or isinstance(start, Diagnostic):
+        return None
+    count = start.least[-1] if asked.latency is None else asked.latency
+    if count < start.least[-1]:
+        return None
+    note = (
+        f"The circuit has {problem.cell_count:,} cells, too many to look for the fewest registers: each "
+        "works as soon as it can."
+    )
+    return _Solution(problem, [*start.least[:-1], count], start.interval, start.loop, (note,))
 
 
 def _relieved(problem: Problem, asked: _Request) -> _Solution | None:
@@ -170,7 +195,8 @@ def _solve(problem: Problem, asked: _Request) -> _Solution | Diagnostic:
     upper = latest(start.constraints, start.interval, count, pinned)
     lower = [*start.least[:-1], count]
     stage, optimal = least_registers(problem, start.constraints, start.interval, lower, upper)
-    return _Solution(problem, stage, start.interval, start.loop, optimal)
+    notes = () if optimal else ("Register bits are few, but not proved to be the fewest.",)
+    return _Solution(problem, stage, start.interval, start.loop, notes)
 
 
 def _interval(

@@ -16,7 +16,6 @@ from kera_hw.schedule.delay_model import DelayModel, loads
 from kera_hw.schedule.netlist import Bits, Fold, Netlist, internal_ranks
 
 IntArray = NDArray[np.int64]
-_TIME_BITS = 32  # more than any time within the limit, in ps, takes
 _SHARE = 4096  # path starts handled at once while looking for timing pairs: bounds memory
 
 
@@ -289,9 +288,12 @@ def _tails(count: int, source: IntArray, target: IntArray, added: IntArray) -> I
 def _violations(
     problem: Problem, forward: _Forward, tail: IntArray, starts: IntArray, limit_ps: int,
 ) -> IntArray:
-    """Keys u * cells + v of the first cells over the limit on paths from ``starts``."""
+    """Keys u * cells + v of the first cells over the limit on paths from ``starts``, at most ``_SHARE``."""
     cells = problem.cell_count
-    origin, here, arrival = starts, starts, problem.base_ps[starts]
+    time_bits = max(limit_ps, int(problem.base_ps[starts].max(initial=0))).bit_length()
+    # A path's start counts by its place in the share: with cell numbers large designs would overflow.
+    assert _SHARE * cells << time_bits < 1 << 63, "a pair and a time within the limit fit one word"
+    origin, here, arrival = np.arange(len(starts)), starts, problem.base_ps[starts]
     keys: list[IntArray] = []
     while len(here):
         count = forward.count[here]
@@ -303,13 +305,14 @@ def _violations(
         keys.append(np.unique(origin[over] * cells + here[over]))
         alive = ~over & (arrival + tail[here] > limit_ps)
         # Of several paths of equally many wires the longest decides: sorted by pair, then arrival, the last.
-        packed = (origin[alive] * cells + here[alive]) << _TIME_BITS | arrival[alive]
+        packed = (origin[alive] * cells + here[alive]) << time_bits | arrival[alive]
         packed.sort()
-        key = packed >> _TIME_BITS
+        key = packed >> time_bits
         last = np.append(key[1:] != key[:-1], True) if len(key) else np.zeros(0, dtype=bool)
-        key, arrival = key[last], packed[last] & (1 << _TIME_BITS) - 1
+        key, arrival = key[last], packed[last] & (1 << time_bits) - 1
         origin, here = key // cells, key % cells
-    return np.unique(np.concatenate(keys)) if keys else np.zeros(0, dtype=np.int64)
+    found = np.unique(np.concatenate(keys)) if keys else np.zeros(0, dtype=np.int64)
+    return starts[found // cells] * cells + found % cells
 
 
 def _expand(first: IntArray, count: IntArray) -> IntArray:

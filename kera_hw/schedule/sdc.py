@@ -1,9 +1,10 @@
 """The stages that keep the fewest register bits at a given latency: a program over difference constraints.
 
 Every run of bits costs width * (last reader's stage - stage it is available in). All rows have the form
-x_v - x_u >= c, so the matrix is totally unimodular and an optimal vertex is integral; that is checked. Only
-when the solver reaches its limit of steps, on dense random networks of many thousand cells, is a schedule
-improved node by node instead, and the plan says so.
+x_v - x_u >= c, so the matrix is totally unimodular and an optimal vertex is integral. The solver works with
+floating point: what it gives is rounded and held against every row in integers. Where nothing is to be had
+from it (the program is too large, the limit of steps reached, the answer fails that check), the earliest
+schedule, which is exact, is improved node by node instead, and the plan says so.
 """
 from __future__ import annotations
 
@@ -15,12 +16,15 @@ import highspy
 import numpy as np
 
 from kera_hw.schedule.asap import Constraints
-from kera_hw.schedule.problem import Problem
+from kera_hw.schedule.problem import IntArray, Problem
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
+
 _highs = cast("Any", highspy)  # its stubs are partial
 
 STEP_LIMIT = 60_000
+ROW_LIMIT = 100_000
+"""Rows of a program beyond which the solver takes minutes. Designs that fit a device stay far below."""
 _SWEEPS = 8
 
 
@@ -60,7 +64,7 @@ def least_registers(
 ) -> tuple[list[int], bool]:
     """Stages of all nodes with the least register bits within the bounds, and whether they are the least.
 
-    ``lower`` must itself be a schedule. ``step_limit`` bounds the solver's pivots.
+    ``lower`` must itself be a schedule. ``step_limit`` bounds the solver's pivots; 0 leaves the solver out.
     """
     program = _Program(list(lower), list(upper), [0.0] * constraints.node_count)
     _add_costs(problem, program)
@@ -68,7 +72,8 @@ def least_registers(
         program.require(v, u, c)
     for write, read in constraints.loops:
         program.require(read, write, 1 - interval)
-    solved = _solve(program, step_limit)
+    assert _holds(program, np.array(program.lower)), "the earliest stages are a schedule"
+    solved = _solve(program, step_limit) if step_limit and len(program.rows) <= ROW_LIMIT else None
     if solved is None:
         return _improve(problem, constraints, interval, lower, upper), False
     return solved[: constraints.node_count], True
@@ -94,8 +99,15 @@ def _add_costs(problem: Problem, program: _Program) -> None:
         program.cost[shared[late, floor]] += run.width
 
 
+def _holds(program: _Program, values: IntArray) -> bool:
+    """Whether integers keep all bounds and rows."""
+    rows = np.array(program.rows, dtype=np.int64).reshape(-1, 3)
+    within = np.all((values >= np.array(program.lower)) & (values <= np.array(program.upper)))
+    return bool(within) and bool(np.all(values[rows[:, 0]] - values[rows[:, 1]] >= rows[:, 2]))
+
+
 def _solve(program: _Program, step_limit: int) -> list[int] | None:
-    """The optimum, or None when the solver reached the limit of steps."""
+    """The optimum, or None when the solver found none that holds."""
     lower, upper = np.array(program.lower), np.array(program.upper)
     free = lower < upper
     out = lower.copy()
@@ -110,12 +122,10 @@ def _solve(program: _Program, step_limit: int) -> list[int] | None:
         np.array(program.cost)[free], lower[free], upper[free], bound,
         (np.where(free[high], column[high], -1), np.where(free[low], column[low], -1)), step_limit,
     )
-    if values is None:
+    if values is None or not np.all(np.isfinite(values)):
         return None
-    rounded = np.rint(values)
-    assert float(np.abs(values - rounded).max()) < 1e-6, "the optimum of a difference system is integral"
-    out[free] = rounded.astype(np.int64)
-    return out.tolist()
+    out[free] = np.rint(values).astype(np.int64)
+    return out.tolist() if _holds(program, out) else None
 
 
 def _minimise(
@@ -124,7 +134,7 @@ def _minimise(
 ) -> Numbers | None:
     """Least cost with x[ends[0][i]] - x[ends[1][i]] >= bound[i] (an end of -1 is absent), by dual simplex.
 
-    None when the solver reached the limit of steps.
+    None when the solver ends without an optimum.
     """
     solver = _highs.Highs()
     solver.silent()
@@ -145,10 +155,8 @@ def _minimise(
     program.a_matrix_.value_ = np.broadcast_to([1.0, -1.0], columns.shape)[present]
     solver.passModel(program)
     solver.run()
-    status = solver.getModelStatus()
-    if status == _highs.HighsModelStatus.kIterationLimit:
+    if solver.getModelStatus() != _highs.HighsModelStatus.kOptimal:
         return None
-    assert status == _highs.HighsModelStatus.kOptimal, f"a feasible schedule exists, yet HiGHS says {status}"
     return np.array(solver.getSolution().col_value, dtype=np.float64)
 
 
@@ -176,13 +184,23 @@ def _improve(
             total += run.width * (max(stage[r] for r in run.readers) - stage[run.cell] - latency[run.cell])
         return total
 
+    def stops(node: int, low: int, high: int) -> set[int]:
+        """Where the cost, linear in between, may be least: the ends, and where another reader is the last."""
+        found = {low, high}
+        for index in touching[node]:
+            run = problem.runs[index]
+            if run.cell != node and len(run.readers) > 1:
+                found.add(min(high, max(low, *(stage[r] for r in run.readers if r != node))))
+        return found
+
     for _ in range(_SWEEPS):
         moved = False
         for node in range(len(stage) - 2, -1, -1):
             low = max([lower[node], *(stage[u] + c for u, c in before[node])])
             high = min([upper[node], *(stage[v] - c for v, c in after[node])])
             here, best = stage[node], (cost(node), stage[node])
-            for stage[node] in range(low, high + 1):
+            for place in stops(node, low, high):
+                stage[node] = place
                 best = min(best, (cost(node), stage[node]))
             stage[node] = best[1]
             moved |= best[1] != here
