@@ -24,6 +24,11 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    """The interface; packages below this one are the compiler's own."""
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:

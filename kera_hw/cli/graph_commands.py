@@ -7,16 +7,9 @@ from typing import Annotated
 
 import typer
 
-from kera_hw.cli.options import (
-    ClockOption,
-    FileArgument,
-    FunctionOption,
-    JsonOption,
-    TargetOption,
-    export_or_fail,
-    hardware_options,
-    load_or_fail,
-)
+from kera_hw.cli import complete
+from kera_hw.cli.hardware import AS_PLANNED, HardwareRequest, takes_hardware
+from kera_hw.cli.options import FileArgument, FunctionOption, JsonOption, export_or_fail, load_or_fail
 from kera_hw.cli.output import AT_FAULT, OK, Output
 
 
@@ -26,6 +19,7 @@ def register(app: typer.Typer) -> None:
     app.command("diff")(diff)
 
 
+@takes_hardware("hardware")
 def inspect(
     file: FileArgument,
     function: FunctionOption = None,
@@ -35,8 +29,7 @@ def inspect(
     show_plan: Annotated[
         bool, typer.Option("--plan", help="Show the pipeline planned for --target as well (needs --fn).")
     ] = False,
-    target: TargetOption = "fpga:ecp5-85k",
-    clock: ClockOption = None,
+    hardware: HardwareRequest = AS_PLANNED,
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="OUT.svg", help="Draw the graph into a file.")
     ] = None,
@@ -57,7 +50,7 @@ def inspect(
     from kera_hw.graph import print_graph, write_keg
 
     output = Output(json)
-    options = hardware_options(target, clock)
+    options = hardware.for_hardware()
     loaded, graph = load_or_fail(file, output)
     shown, names = graph, {"fingerprint": graph.fingerprint, "program_fingerprint": graph.fingerprint}
     if function is not None or show_plan:
@@ -86,8 +79,14 @@ def inspect(
 
 
 def diff(
-    old: Annotated[Path, typer.Argument(metavar="OLD", help="A .keg or .kera file.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="A .keg or .kera file.")],
+    old: Annotated[
+        Path,
+        typer.Argument(metavar="OLD", help="A .keg or .kera file.", autocompletion=complete.programs),
+    ],
+    new: Annotated[
+        Path,
+        typer.Argument(metavar="NEW", help="A .keg or .kera file.", autocompletion=complete.programs),
+    ],
     json: JsonOption = False,
 ) -> None:
     """Show what changed between two graphs, and that only what depends on it has new hashes.

@@ -7,20 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kera_hw.cli import complete
+from kera_hw.cli.hardware import AS_PLANNED, HardwareRequest, takes_hardware
 from kera_hw.cli.options import (
-    ClockOption,
-    DspOption,
-    EmitterOption,
     FileArgument,
     FunctionOption,
-    InterfaceOption,
-    IntervalOption,
     JsonOption,
-    LatencyOption,
     QuietOption,
-    TargetOption,
     export_or_fail,
-    hardware_options,
     load_or_fail,
 )
 from kera_hw.cli.output import Output
@@ -37,15 +31,11 @@ def register(app: typer.Typer) -> None:
     app.command("build")(build)
 
 
+@takes_hardware("hardware")
 def plan(
     file: FileArgument,
     function: FunctionOption = None,
-    target: TargetOption = "fpga:ecp5-85k",
-    clock: ClockOption = None,
-    latency: LatencyOption = None,
-    interval: IntervalOption = None,
-    dsp: DspOption = None,
-    interface: InterfaceOption = "stream",
+    hardware: HardwareRequest = AS_PLANNED,
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="OUT.svg", help="Draw the pipeline chart into a file.")
     ] = None,
@@ -64,7 +54,7 @@ def plan(
     from kera_hw.driver.report.theme import standalone
 
     output = Output(json, quiet)
-    options = hardware_options(target, clock, latency, interface, interval, dsp)
+    options = hardware.for_hardware()
     loaded, graph = load_or_fail(file, output, lints=True)
     export = export_or_fail(loaded, function, output)
     sources = source_files(loaded)
@@ -79,19 +69,18 @@ def plan(
     output.finish(data, [*(loaded.diagnostics if json else ()), *design.diagnostics])
 
 
+@takes_hardware("hardware")
 def build(
     file: FileArgument,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="Directory for the results.")],
     function: FunctionOption = None,
-    target: TargetOption = "fpga:ecp5-85k",
-    clock: ClockOption = None,
-    latency: LatencyOption = None,
-    interval: IntervalOption = None,
-    dsp: DspOption = None,
-    interface: InterfaceOption = "stream",
-    emitter: EmitterOption = "text",
+    hardware: HardwareRequest = AS_PLANNED,
     emit: Annotated[
-        str, typer.Option("--emit", metavar="WHAT", help="verilog: stop there; bitstream: all the way.")
+        str,
+        typer.Option(
+            "--emit", metavar="WHAT", autocompletion=complete.products,
+            help="verilog: stop there; bitstream: all the way.",
+        ),
     ] = "bitstream",
     seed: Annotated[int, typer.Option("--seed", help="Seed of placement.")] = 1,
     quiet: QuietOption = False,
@@ -109,7 +98,7 @@ def build(
 
     output = Output(json, quiet)
     check_choice("product (`--emit`)", emit, PRODUCTS)
-    options = hardware_options(target, clock, latency, interface, interval, dsp, emitter)
+    options = hardware.for_hardware()
     loaded, graph = load_or_fail(file, output, lints=True)
     export = export_or_fail(loaded, function, output)
     with output.progress("building", BUILD_STEPS) as step:

@@ -7,77 +7,37 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kera_hw.cli import complete
 from kera_hw.cli.output import Output
 from kera_hw.support import LINTS, Diagnostic
 
 if TYPE_CHECKING:
-    from kera_hw.driver.options import TargetOptions
     from kera_hw.driver.session import Loaded
     from kera_hw.graph import Export, Graph
 
-FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A .kera source file or a .keg.")]
+FileArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", help="A .kera source file or a .keg.", autocompletion=complete.programs
+    ),
+]
+FilesArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...", help="Source files or .keg files.", autocompletion=complete.programs
+    ),
+]
 FunctionOption = Annotated[
     str | None,
     typer.Option(
-        "--fn", metavar="NAME", help="The exported function or stream; needed if there are several."
+        "--fn", metavar="NAME", autocompletion=complete.functions,
+        help="The exported function or stream; needed if there are several.",
     ),
-]
+]  # fmt: skip
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Say nothing of progress on stderr.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
-TargetOption = Annotated[
-    str,
-    typer.Option(
-        "--target", metavar="fpga:DEVICE", help="The device: ecp5-25k, -45k, -85k, ice40-hx8k, ice40-up5k."
-    ),
-]
-DeviceOption = Annotated[
-    str, typer.Option("--device", metavar="DEVICE", help="The device that hardware targets are planned for.")
-]
-ClockOption = Annotated[
-    str | None,
-    typer.Option(
-        "--clock", metavar="FREQ", help="Clock to plan for, e.g. 150MHz (default: the device's own)."
-    ),
-]
-LatencyOption = Annotated[
-    int | None,
-    typer.Option("--latency", metavar="N", help="Pipeline latency in cycles (default: the least)."),
-]
-IntervalOption = Annotated[
-    int | None,
-    typer.Option("--ii", metavar="N", help="Cycles between items (default: the least)."),
-]
-DspOption = Annotated[
-    int | None,
-    typer.Option("--dsp", metavar="N", help="Multiplier blocks that may be used (default: all)."),
-]
-InterfaceOption = Annotated[
-    str,
-    typer.Option("--interface", metavar="KIND", help="stream (valid/ready) or none (clock and data alone)."),
-]
-EmitterOption = Annotated[
-    str,
-    typer.Option(
-        "--emitter", metavar="HOW", help="text (fast), or amaranth: Verilog by way of one Amaranth design."
-    ),
-]
-
-def hardware_options(
-    target: str,
-    clock: str | None,
-    latency: int | None = None,
-    interface: str = "stream",
-    interval: int | None = None,
-    dsp: int | None = None,
-    emitter: str = "text",
-) -> TargetOptions:
-    """The request as the driver takes it; raises KeraError for what it does not."""
-    from kera_hw.driver.options import TargetOptions, clock_of_text
-
-    return TargetOptions(target, clock_of_text(clock), latency, interface, interval, dsp, emitter)
-
 
 def load_or_fail(file: Path, output: Output, lints: bool = False) -> tuple[Loaded, Graph]:
     """The compiled program; ends the command with its diagnostics when there are errors. ``lints``: whether

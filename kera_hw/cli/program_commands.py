@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from kera_hw.cli.options import FileArgument, JsonOption, load_or_fail
+from kera_hw.cli import complete
+from kera_hw.cli.options import FileArgument, FilesArgument, JsonOption, load_or_fail
 from kera_hw.cli.output import AT_FAULT, OK, Output
 from kera_hw.support import CODES, Diagnostic, SourceFile
 
@@ -21,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 
 def check(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Source files or .keg files.")],
+    files: FilesArgument,
     deny_warnings: Annotated[
         bool, typer.Option("--deny-warnings", help="Exit with 1 for warnings as well.")
     ] = False,
@@ -77,7 +78,10 @@ def test(
 
 
 def fmt(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Source files.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Source files.", autocompletion=complete.programs),
+    ],
     check_only: Annotated[
         bool, typer.Option("--check", help="Change nothing; exit 1 if a file is not formatted.")
     ] = False,
@@ -112,7 +116,11 @@ def fmt(
 
 def explain(
     code: Annotated[
-        str, typer.Argument(metavar="WORD", help="A diagnostic code (K0301), or a built-in's name (sum).")
+        str,
+        typer.Argument(
+            metavar="WORD", autocompletion=complete.explained,
+            help="A diagnostic code (K0301), or a built-in's name (sum).",
+        ),
     ],
     json: JsonOption = False,
 ) -> None:

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from kera_hw.cli import complete
+from kera_hw.cli.hardware import AS_PLANNED, HardwareRequest, takes_hardware
 from kera_hw.cli.options import (
-    ClockOption,
-    DeviceOption,
-    EmitterOption,
     FileArgument,
     FunctionOption,
     JsonOption,
     QuietOption,
     export_or_fail,
-    hardware_options,
     load_or_fail,
 )
 from kera_hw.cli.output import AT_FAULT, BAD_CALL, NOT_PROVED, OK, TOOL_MISSING, Output, status_of
@@ -33,6 +31,7 @@ def register(app: typer.Typer) -> None:
     app.command("verify")(verify)
 
 
+@takes_hardware("any")
 def run(
     file: FileArgument,
     function: FunctionOption = None,
@@ -49,10 +48,7 @@ def run(
     batch: Annotated[
         bool, typer.Option("--batch", help="The leading axis of every input counts items.")
     ] = False,
-    target: Annotated[str, typer.Option("--target", metavar="TARGET", help="interp or rtl.")] = "interp",
-    device: DeviceOption = "ecp5-85k",
-    clock: ClockOption = None,
-    emitter: EmitterOption = "text",
+    hardware: HardwareRequest = AS_PLANNED,
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -69,7 +65,7 @@ def run(
     from kera_hw.driver.values import describe_value, read_inputs, save_npz
 
     output = Output(json, quiet)
-    options = hardware_options(device, clock, emitter=emitter)
+    target, options = hardware.for_target()
     loaded, graph = load_or_fail(file, output)
     export = export_or_fail(loaded, function, output)
     values = read_inputs(export, inputs or [])
@@ -83,19 +79,28 @@ def run(
     else:
         output.text(describe_value(result))
     data = {**identity(graph, export), "function": export.name, "target": target}
+    if target != "interp":
+        data["device"] = options.device
     output.finish({**data, "result": result, "out": out})
 
 
+@takes_hardware("hardware")
 def verify(
     context: typer.Context,
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="A .kera file or a .keg; with --receipt a build directory."),
+        typer.Argument(
+            metavar="FILE", autocompletion=complete.builds,
+            help="A .kera file or a .keg; with --receipt a build directory.",
+        ),
     ],
     function: FunctionOption = None,
     targets: Annotated[
         str,
-        typer.Option("--targets", metavar="A,B,...", help="Targets to compare; the first is the reference."),
+        typer.Option(
+            "--targets", metavar="A,B,...", autocompletion=complete.target_lists,
+            help="Targets to compare, or all; the first is the reference.",
+        ),
     ] = "interp,rtl",
     vectors: Annotated[
         int, typer.Option("--vectors", metavar="N", help="Items, random and corner.")
@@ -116,9 +121,7 @@ def verify(
         bool,
         typer.Option("--receipt", help="Hold a build directory against its receipt.json instead."),
     ] = False,
-    device: DeviceOption = "ecp5-85k",
-    clock: ClockOption = None,
-    emitter: EmitterOption = "text",
+    hardware: HardwareRequest = AS_PLANNED,
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -131,15 +134,17 @@ def verify(
     kera verify fir.kera --formal --time-limit 120;
     kera verify --receipt build/fir
     """
+    from kera_hw.driver.targets import TARGETS
     from kera_hw.driver.verify import verify_export
 
     output = Output(json, quiet)
     if receipt:
         _check_receipt(context, file, output)
-    options = hardware_options(device, clock, emitter=emitter)
+    options = hardware.for_hardware()
     if formal:
         _prove(file, function, options, limit, seed, output)
-    names = list(dict.fromkeys(name.strip() for name in targets.split(",") if name.strip()))
+    listed = TARGETS if targets.strip() == "all" else targets.split(",")
+    names = list(dict.fromkeys(name.strip() for name in listed if name.strip()))
     if len(names) < 2:
         raise typer.BadParameter("Name at least two targets to compare.", param_hint="--targets")
     loaded, graph = load_or_fail(file, output)

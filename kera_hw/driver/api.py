@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from kera_hw.driver.options import Executor, TargetOptions, check_text, shown
+from kera_hw.driver.options import DEFAULT_DEVICE, Executor, TargetOptions, check_text, shown
 from kera_hw.driver.session import Loaded, find_export, load_program
-from kera_hw.driver.targets import make_executor
-from kera_hw.graph import Export, Graph
+from kera_hw.driver.targets import hardware_device, make_executor, resolve_target
+from kera_hw.graph import Export, Graph, signature
 from kera_hw.interp import flatten_value, unflatten_value
 from kera_hw.interp.values import item_count
 from kera_hw.support import Diagnostic, KeraError
@@ -28,6 +28,11 @@ class Function:
         self._export = export
         self._executor = executor
 
+    def __repr__(self) -> str:
+        plan = self._executor.plan
+        pace = f", {_pace(plan)}" if "latency_cycles" in plan else ""
+        return f"<{signature(self._export)} on {plan['target']}{pace}>"
+
     @property
     def name(self) -> str:
         return self._export.name
@@ -40,7 +45,7 @@ class Function:
     @property
     def plan(self) -> Mapping[str, Any]:
         """What the target decided, as plain data."""
-        return self._executor.plan
+        return Facts(self._executor.plan)
 
     def __call__(self, **inputs: Any) -> Any:
         """One item; a stream's item is the first after reset. Raises KeraError for values that do not fit."""
@@ -49,6 +54,22 @@ class Function:
     def batch(self, **inputs: Any) -> Any:
         """Many items along the leading axis; for a stream they are one sequence from reset."""
         return self._executor.run(inputs, _batch_size(self._export, inputs))
+
+
+class Facts(dict[str, Any]):
+    """A plan as plain data, whose text is one line."""
+
+    def __repr__(self) -> str:
+        if "latency_cycles" not in self:
+            return f"<plan: {self['target']}>"
+        estimate: Mapping[str, Any] = self["estimate"]
+        costs = (f"{estimate[key]} {key.upper()}" for key in ("lut", "ff", "dsp", "bram") if estimate[key])
+        where = f"{self['target']} at {self['clock_mhz']:g} MHz"
+        return f"<plan of {self['function']}: {where}, {_pace(self)}, {', '.join(costs) or 'no cells'}>"
+
+
+def _pace(plan: Mapping[str, Any]) -> str:
+    return f"latency {plan['latency_cycles']}, interval {plan['initiation_interval']}"
 
 
 def run_inputs(export: Export, executor: Executor, values: Mapping[str, Any], batch: bool) -> Any:
@@ -64,6 +85,10 @@ class Program:
         self._loaded = loaded
         self.graph = graph
 
+    def __repr__(self) -> str:
+        exports = "; ".join(map(signature, self.graph.exports)) or "no exports"
+        return f"<Program {self._loaded.path}: {exports}>"
+
     @property
     def fingerprint(self) -> str:
         """``keg:sha3-256:<64 hex>``: the hash of the graph as lowered from source."""
@@ -76,9 +101,9 @@ class Program:
     def function(
         self,
         name: str,
-        target: str = "interp",
+        target: str | None = None,
         *,
-        device: str = "ecp5-85k",
+        device: str | None = None,
         clock_mhz: float | None = None,
         latency: int | None = None,
         interval: int | None = None,
@@ -88,17 +113,23 @@ class Program:
     ) -> Function:
         """The named export on a target; raises KeraError when there is none or the target refuses it.
 
-        The options are those of `kera build`; ``interval`` is its `--ii`.
+        The options are those of `kera build`; ``interval`` is its `--ii`. ``target`` is "interp" (the
+        default), "rtl", or names a device, as in "fpga:ecp5-25k": then, as with ``device``, it is the
+        simulation of what is built for that device.
         """
-        options = TargetOptions(device, clock_mhz, latency, interface, interval, dsp, emitter)
+        default = "interp" if device is None else "rtl"
+        kind, part = resolve_target(default if target is None else target, device)
+        part = part or DEFAULT_DEVICE
+        options = TargetOptions(part, clock_mhz, latency, interface, interval, dsp, emitter)
         export = self._export(name)
-        return Function(export, make_executor(self.graph, export, check_text("target", target), options))
+        return Function(export, make_executor(self.graph, export, kind, options))
 
     def component(
         self,
         name: str,
         *,
-        device: str = "ecp5-85k",
+        target: str | None = None,
+        device: str | None = None,
         clock_mhz: float | None = None,
         latency: int | None = None,
         interval: int | None = None,
@@ -116,7 +147,8 @@ class Program:
         """
         from kera_hw.driver.component import make_component
 
-        options = TargetOptions(device, clock_mhz, latency, interface, interval, dsp, emitter)
+        part = hardware_device(target, device)
+        options = TargetOptions(part, clock_mhz, latency, interface, interval, dsp, emitter)
         return make_component(self.graph, self._export(name), options, cells)
 
     def _export(self, name: str) -> Export:

@@ -47,6 +47,9 @@ class BuildResult:
     plan: dict[str, Any]
     diagnostics: tuple[Diagnostic, ...]
 
+    def __repr__(self) -> str:
+        return f"<BuildResult {self.directory}: {', '.join(self.files)}>"
+
 
 def build(
     loaded: Loaded,

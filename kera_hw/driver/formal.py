@@ -57,6 +57,10 @@ class Proof:
     mismatches: tuple[Mismatch, ...]
     diagnostics: tuple[Diagnostic, ...]
 
+    def __repr__(self) -> str:
+        verdicts = ", ".join(f"{verdict.level} {verdict.outcome}" for verdict in self.verdicts)
+        return f"<Proof of {self.function}: {verdicts or 'nothing to prove'}>"
+
     @property
     def refuted(self) -> bool:
         return any(verdict.outcome == "refuted" for verdict in self.verdicts)

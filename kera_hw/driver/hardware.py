@@ -8,7 +8,7 @@ from typing import Any
 
 from kera_hw.driver.options import LATENCY, TargetOptions
 from kera_hw.driver.session import identity, optimise, single_export_graph
-from kera_hw.graph import Export, Graph, Store
+from kera_hw.graph import Export, Graph, Store, signature
 from kera_hw.rtl.emit.handshake import MOST_DATA_BITS
 from kera_hw.rtl.emit.naming import module_name, module_refusal
 from kera_hw.rtl.emit.verilog import (
@@ -60,6 +60,9 @@ class HardwareDesign:
     clock_mhz: float
     scale: float
     diagnostics: tuple[Diagnostic, ...]
+
+    def __repr__(self) -> str:
+        return f"<HardwareDesign of {signature(self.export)}: {self.plan!r}>"
 
     @property
     def graph(self) -> Graph:

@@ -30,6 +30,7 @@ class Executor(Protocol):
         ...
 
 
+DEFAULT_DEVICE = "ecp5-85k"
 INTERFACES = ("stream", "none")
 EMITTERS = ("text", "amaranth")
 PRODUCTS = ("verilog", "bitstream")
@@ -154,7 +155,7 @@ class TargetOptions:
     INTERFACES: valid and ready, or clock and data alone. ``emitter`` is one of EMITTERS: the way to Verilog.
     """
 
-    device: str = "ecp5-85k"
+    device: str = DEFAULT_DEVICE
     clock_mhz: float | None = None
     latency: int | None = None
     interface: str = "stream"

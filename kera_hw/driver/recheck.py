@@ -40,6 +40,10 @@ class Recheck:
     versions: Mapping[str, tuple[str | None, str | None]]
     strangers: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        verdict = "holds" if self.holds else f"{len(self.faults)} of {len(self.checks)} fail"
+        return f"<Recheck of {self.path}: {verdict}>"
+
     @property
     def holds(self) -> bool:
         return all(item.fault is None for item in self.checks)

@@ -26,6 +26,9 @@ class Loaded:
     frontend: Frontend | None
     diagnostics: tuple[Diagnostic, ...]
 
+    def __repr__(self) -> str:
+        return f"<Loaded {self.path}: {self.graph!r}, {len(self.diagnostics)} diagnostics>"
+
     @property
     def has_errors(self) -> bool:
         return any(item.is_error for item in self.diagnostics)

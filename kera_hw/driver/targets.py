@@ -1,14 +1,22 @@
-"""Targets by name. A target makes an executor for one export; each is loaded only when asked for."""
+"""Targets by name. A target makes an executor for one export; each is loaded only when asked for.
+
+One notation everywhere: `interp`, `rtl`, and `fpga:DEVICE`, which is hardware for that device and, where
+something is to be executed, its simulation. A device beside the target, `--device X`, means the same.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from kera_hw.driver.options import Executor, TargetOptions, shown
+from kera_hw.driver.options import DEFAULT_DEVICE, Executor, TargetOptions, check_device, check_text, shown
 from kera_hw.graph import Export, Graph
+from kera_hw.schedule.device import find_device
 from kera_hw.support import Diagnostic, KeraError
 
 Loader = Callable[[Graph, Export, TargetOptions], Executor]
+
+_FPGA = "fpga:"
 
 
 def _interp(graph: Graph, export: Export, options: TargetOptions) -> Executor:
@@ -26,11 +34,39 @@ def _rtl(graph: Graph, export: Export, options: TargetOptions) -> Executor:
 TARGETS: dict[str, Loader] = {"interp": _interp, "rtl": _rtl}
 
 
-def make_executor(graph: Graph, export: Export, target: str, options: TargetOptions) -> Executor:
-    """The executor; raises KeraError with K0903 for an unknown target or what the target refuses."""
-    loader = TARGETS.get(target)
-    if loader is None:
-        known = ", ".join(TARGETS)
-        message = f"There is no target {shown(target)}; the targets are: {known}."
+def resolve_target(target: object, device: object = None) -> tuple[str, str | None]:
+    """The target of TARGETS that is meant, and the device if one is named.
+
+    Raises KeraError: K0903 for no target, K0605 for no device, K0908 for two devices.
+    """
+    name = check_text("target (`--target`)", target)
+    named = None if device is None else check_device(device)
+    if name in TARGETS:
+        return name, named
+    if not name.startswith(_FPGA) and find_device(name) is None:
+        known = ", ".join([*TARGETS, f"{_FPGA}DEVICE"])
+        message = f"There is no target {shown(name)}; the targets are: {known}."
         raise KeraError([Diagnostic("K0903", message)])
-    return loader(graph, export, options)
+    meant = check_device(name)
+    if named is not None and named != meant:
+        message = f"The target names the device `{meant}`, and `--device` another: `{named}`."
+        raise KeraError([Diagnostic("K0908", message)])
+    return "rtl", meant
+
+
+def hardware_device(target: object, device: object = None) -> str:
+    """The device that is meant where hardware is planned or built. Raises KeraError."""
+    name, named = resolve_target("rtl" if target is None else target, device)
+    if name != "rtl":
+        message = f"The target {shown(name)} is no hardware; name a device, such as {_FPGA}{DEFAULT_DEVICE}."
+        raise KeraError([Diagnostic("K0903", message)])
+    return named or DEFAULT_DEVICE
+
+
+def make_executor(graph: Graph, export: Export, target: str, options: TargetOptions) -> Executor:
+    """The executor; raises KeraError with K0903 for an unknown target or what the target refuses.
+
+    A device that ``target`` names goes before that of ``options``.
+    """
+    name, device = resolve_target(target)
+    return TARGETS[name](graph, export, options if device is None else replace(options, device=device))

@@ -34,6 +34,10 @@ class VerifyReport:
     plans: Mapping[str, Mapping[str, Any]]
     mismatches: tuple[Mismatch, ...]
 
+    def __repr__(self) -> str:
+        verdict = "equal" if self.equal else "DIFFERENT"
+        return f"<VerifyReport {self.function}: {verdict} on {', '.join(self.targets)}, {self.items} items>"
+
     @property
     def equal(self) -> bool:
         return not self.mismatches

@@ -11,6 +11,7 @@ from kera_hw.graph.node import (
     StateVar,
     regions_in_order,
     regions_of,
+    signature,
 )
 from kera_hw.graph.printer import print_graph, print_region, short_hash
 from kera_hw.graph.store import Store
@@ -18,6 +19,6 @@ from kera_hw.graph.verifier import verify_graph, verify_region
 
 __all__ = [
     "Export", "Graph", "Node", "Origin", "Ref", "Region", "StateVar", "Store", "print_graph",
-    "print_region", "read_keg", "regions_in_order", "regions_of", "short_hash", "verify_graph",
-    "verify_region", "write_keg",
+    "print_region", "read_keg", "regions_in_order", "regions_of", "short_hash", "signature",
+    "verify_graph", "verify_region", "write_keg",
 ]

@@ -194,6 +194,9 @@ class Export:
     state: tuple[StateVar, ...] = ()
     effects: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<{signature(self)}>"
+
     def encode(self, out: Encoder) -> None:
         """Identity: kind, names of parameters and fields (through types), region, initial state."""
         out.text(self.name).text(self.kind).uint(len(self.params))
@@ -207,6 +210,12 @@ class Export:
             out.text(effect)
 
 
+def signature(export: Export) -> str:
+    """An export as its source declares it: kind, name, parameters and result."""
+    params = ", ".join(f"{name}: {kind}" for name, kind in export.params)
+    return f"{export.kind} {export.name}({params}) -> {export.result}"
+
+
 class Graph:
     """The exports of a program, sorted bytewise by name, with debug origins beside them."""
 
@@ -216,6 +225,9 @@ class Graph:
         self.exports = tuple(sorted(exports, key=lambda e: e.name.encode()))
         self.origins: dict[Node, Origin] = origins if origins is not None else {}
         self._digest: bytes | None = None
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.fingerprint}: {'; '.join(map(signature, self.exports)) or 'no exports'}>"
 
     @property
     def hash(self) -> bytes:

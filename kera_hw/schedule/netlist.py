@@ -267,3 +267,6 @@ class Netlist:
     states: tuple[StateReg, ...] = ()
     device: str = "generic"
     notes: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        return f"<Netlist {self.name}: {len(self.cells)} cells for {self.device}>"

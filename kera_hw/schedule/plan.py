@@ -95,6 +95,10 @@ class Plan:
     recurrence: Recurrence | None = None
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        pace = f"latency {self.latency_cycles}, interval {self.initiation_interval}"
+        return f"<Plan for {self.device} at {self.clock_mhz:g} MHz: {pace}, {len(self.stage)} cells>"
+
     @property
     def clock_mhz(self) -> float:
         """The clock asked for."""

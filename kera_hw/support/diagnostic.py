@@ -50,6 +50,12 @@ class Diagnostic:
     def __post_init__(self) -> None:
         assert self.code in CODES, f"diagnostic code {self.code} is not in support/codes.py"
 
+    def __repr__(self) -> str:
+        where = f" {self.file.path}" if self.file is not None else ""
+        if self.file is not None and self.span is not None:
+            where += ":{}:{}".format(*self.file.line_column(self.span.start))
+        return f"<{self.severity.value} {self.code}{where}: {self.message}>"
+
     @property
     def is_error(self) -> bool:
         return self.severity is Severity.ERROR

@@ -33,6 +33,9 @@ class SourceFile:
     path: str
     data: bytes
 
+    def __repr__(self) -> str:
+        return f"<SourceFile {self.path}, {len(self.data)} bytes>"
+
     @staticmethod
     def from_text(text: str, path: str = "<text>") -> SourceFile:
         return SourceFile(path, text.encode("utf-8", "surrogatepass"))

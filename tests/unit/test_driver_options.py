@@ -212,7 +212,7 @@ def test_the_command_line_ends_with_a_code(
     )
     if outcome.status != 0:
         assert outcome.status == 2, outcome.out
-        assert {item["code"] for item in outcome.json["diagnostics"]} <= {"K0605", "K0905", "K0908"}
+        assert {item["code"] for item in outcome.json["diagnostics"]} <= {"K0605", "K0903", "K0905", "K0908"}
 
 
 @pytest.mark.parametrize("arguments", [

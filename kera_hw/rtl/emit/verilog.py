@@ -75,6 +75,10 @@ class Emitted:
     states: tuple[str, ...] = ()
     emitter: Emitter = "text"
 
+    def __repr__(self) -> str:
+        lines = self.verilog.count("\n")
+        return f"<Verilog of {self.name}: {lines} lines, interface {self.interface}, {self.emitter} emitter>"
+
     @property
     def data_inputs(self) -> tuple[Port, ...]:
         """The parameters' buses, in order."""

@@ -1,0 +1,130 @@
+"""The options that say for which hardware and how, alike in every command that takes them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from kera_hw.cli import complete
+
+if TYPE_CHECKING:
+    from kera_hw.driver.options import TargetOptions
+
+_DEVICE = "A part, such as ecp5-25k; `--device X` and `--target fpga:X` are the same."
+_CLOCK = "Clock to plan for, e.g. 150MHz (default: the device's own)."
+_INTERFACE = "stream (valid/ready) or none (clock and data alone)."
+_EMITTER = "text (fast), or amaranth: Verilog by way of one Amaranth design."
+_TARGETS = {
+    "hardware": typer.Option(
+        "--target", metavar="fpga:DEVICE", autocompletion=complete.hardware_targets,
+        help="The device, such as fpga:ecp5-25k; its default is fpga:ecp5-85k.",
+    ),
+    "any": typer.Option(
+        "--target", metavar="TARGET", autocompletion=complete.targets,
+        help="interp (the default), rtl, or fpga:DEVICE, which is rtl as for that device.",
+    ),
+}  # fmt: skip
+
+Takes = Literal["hardware", "any"]
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareRequest:
+    """The options as they were given; what they say is for the driver to check."""
+
+    target: str | None = None
+    device: str | None = None
+    clock: str | None = None
+    latency: int | None = None
+    interval: int | None = None
+    dsp: int | None = None
+    interface: str = "stream"
+    emitter: str = "text"
+
+    def for_hardware(self) -> TargetOptions:
+        """Options of a command that plans or builds. Raises KeraError for a target that is no hardware."""
+        from kera_hw.driver.targets import hardware_device
+
+        return self._options(hardware_device(self.target, self.device))
+
+    def for_target(self) -> tuple[str, TargetOptions]:
+        """The target that executes, and its options. Raises KeraError."""
+        from kera_hw.driver.options import DEFAULT_DEVICE
+        from kera_hw.driver.targets import resolve_target
+
+        default = "interp" if self.device is None else "rtl"
+        name, device = resolve_target(default if self.target is None else self.target, self.device)
+        return name, self._options(device or DEFAULT_DEVICE)
+
+    def _options(self, device: str) -> TargetOptions:
+        from kera_hw.driver.options import TargetOptions, clock_of_text
+
+        return TargetOptions(
+            device, clock_of_text(self.clock), self.latency, self.interface, self.interval, self.dsp,
+            self.emitter,
+        )  # fmt: skip
+
+
+# Nothing asked for: the planner chooses.
+AS_PLANNED = HardwareRequest()
+
+_Text, _Number = str | None, int | None
+_OPTIONS: dict[str, Any] = {
+    "device": Annotated[
+        _Text, typer.Option("--device", metavar="DEVICE", help=_DEVICE, autocompletion=complete.devices)
+    ],
+    "clock": Annotated[_Text, typer.Option("--clock", metavar="FREQ", help=_CLOCK)],
+    "latency": Annotated[
+        _Number,
+        typer.Option("--latency", metavar="N", help="Pipeline latency in cycles (default: the least)."),
+    ],
+    "interval": Annotated[
+        _Number, typer.Option("--ii", metavar="N", help="Cycles between items (default: the least).")
+    ],
+    "dsp": Annotated[
+        _Number, typer.Option("--dsp", metavar="N", help="Multiplier blocks that may be used (default: all).")
+    ],
+    "interface": Annotated[
+        str,
+        typer.Option("--interface", metavar="KIND", help=_INTERFACE, autocompletion=complete.interfaces),
+    ],
+    "emitter": Annotated[
+        str, typer.Option("--emitter", metavar="HOW", help=_EMITTER, autocompletion=complete.emitters)
+    ],
+}
+
+
+def takes_hardware(takes: Takes) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command these options in place of its parameter ``hardware``, a HardwareRequest.
+
+    ``takes`` says which targets there may be: hardware alone, or any that executes.
+    """
+    options = {"target": Annotated[_Text, _TARGETS[takes]], **_OPTIONS}
+    defaults = {item.name: item.default for item in fields(HardwareRequest)}
+    group = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=kind)
+        for name, kind in options.items()
+    ]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True)
+        parameters: list[inspect.Parameter] = []
+        for name, parameter in own.parameters.items():
+            named = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            parameters += group if name == "hardware" else [named]
+
+        @functools.wraps(command)
+        def call(**given: Any) -> None:
+            request = HardwareRequest(**{name: given.pop(name) for name in options})
+            command(**given, hardware=request)
+
+        call.__dict__["__signature__"] = own.replace(parameters=parameters)
+        call.__annotations__ = {item.name: item.annotation for item in parameters}
+        return call
+
+    return decorate
