@@ -30,9 +30,10 @@ def render_diagnostic(diagnostic: Diagnostic, colour: bool = False) -> str:
         lines += _label_lines(diagnostic, label, paint)
     lines += [f"  = note: {note}" for note in diagnostic.notes]
     if diagnostic.fix is not None:
-        text = diagnostic.fix.message
-        if diagnostic.fix.replacement is not None and diagnostic.fix.replacement not in text:
-            text += f": `{diagnostic.fix.replacement}`"
+        text = diagnostic.fix.message.rstrip(" .:")
+        replacement = (diagnostic.fix.replacement or "").strip()
+        if replacement not in text and "\n" not in replacement:
+            text += f": `{replacement}`"
         lines.append(f"  = {paint('help', '32;1')}: {text}")
     return "\n".join(lines)
 

@@ -117,7 +117,8 @@ def _assign(ctx: Context, node: ast.AssignStmt) -> BuildStmt:
     else:
         token = node.op_token
         value = binary(
-            ctx, operator, target.read(), node.value, node.span, token.span if token else node.span
+            ctx, operator, target.read(), node.value, node.span, token.span if token else node.span,
+            kept=True,
         )
         if shallow(value.type) is not ERROR and node.value is not None:
             value = Value(value.type, node.value.span, value.build)

@@ -13,6 +13,8 @@ from kera_hw.frontend.sema.elementwise import (
     same_elements,
     shape_text,
 )
+from kera_hw.frontend.sema.fixes import compared_with_zero, for_operands
+from kera_hw.frontend.sema.holding import loss
 from kera_hw.frontend.sema.types import resolve_type
 from kera_hw.frontend.sema.unify import (
     ANY,
@@ -67,8 +69,9 @@ def _binary(ctx: Context, expr: ast.Binary) -> Value:
 
 def binary(
     ctx: Context, op: str, lhs: Value, rhs_expr: ast.Expr | None, span: Span, op_span: Span,
+    kept: bool = False,
 ) -> Value:
-    """An operator applied to a walked left side and an expression."""
+    """An operator applied to a walked left side and an expression. ``kept``: the left side is assigned to."""
     if op in ("&&", "||"):
         return _logical(ctx, op, lhs, rhs_expr, span)
     ctx.checker.usage.operators[ctx.file.path, span] = op
@@ -79,8 +82,8 @@ def binary(
     if frame is False:
         return broken(span)
     if op == "*":
-        return _product(ctx, lhs, rhs, frame, span, op_span)
-    element = same_elements(ctx, [lhs, rhs])
+        return _product(ctx, lhs, rhs, frame, span, op_span, kept)
+    element = same_elements(ctx, [lhs, rhs], op, kept)
     if element is ERROR:
         return broken(span)
     if op in _COMPARE:
@@ -117,6 +120,7 @@ def _operation(ctx: Context, op: str, element: Type, span: Span) -> str | None:
 
 def _product(
     ctx: Context, lhs: Value, rhs: Value, frame: TensorType | bool | None, span: Span, op_span: Span,
+    kept: bool,
 ) -> Value:
     """`*`: one type for integers and floats, the sum of the formats for fixed point."""
     a, b, out = scalar_part(lhs.type), scalar_part(rhs.type), ctx.unknown(ANY)
@@ -131,7 +135,7 @@ def _product(
     def same() -> bool:
         if unify(a, b):
             return settle(a)
-        report_element(ctx, rhs, shallow(b), shallow(a), lhs)
+        report_element(ctx, rhs, [lhs, rhs], "*", kept)
         return settle(ERROR)
 
     def attempt() -> bool:
@@ -139,7 +143,7 @@ def _product(
         if x is ERROR or y is ERROR:
             return settle(ERROR)
         if isinstance(x, FixType) and isinstance(y, FixType):
-            return settle(fixed_product(ctx, x, y, span))
+            return settle(fixed_product(ctx, x, y, span, (lhs, rhs)))
         if isinstance(x, Unknown) and isinstance(y, Unknown):
             return isinstance(shallow(out), (IntType, FloatType)) and same()
         if isinstance(x, Unknown) or isinstance(y, Unknown):
@@ -151,7 +155,7 @@ def _product(
     def insist() -> None:
         if unify(a, b):
             x = shallow(a)
-            settle(fixed_product(ctx, x, x, span) if isinstance(x, FixType) else x)
+            settle(fixed_product(ctx, x, x, span, (lhs, rhs)) if isinstance(x, FixType) else x)
         else:
             same()
 
@@ -166,10 +170,11 @@ def _product(
     return Value(kind, span, build)
 
 
-def fixed_product(ctx: Context, a: FixType, b: FixType, span: Span) -> Type:
+def fixed_product(ctx: Context, a: FixType, b: FixType, span: Span, values: tuple[Value, Value]) -> Type:
     """The exact product's format; K0320 past 64 bits, K0302 for mixed signedness."""
     if a.signed != b.signed:
-        ctx.report("K0302", f"`{a}` and `{b}` differ in signedness, and a product needs one.", span)
+        ctx.report("K0302", f"`{a}` and `{b}` differ in signedness, and a product needs one.", span,
+                   fix=for_operands(ctx, values, "*"))
         return ERROR
     width, fraction = a.width_bits + b.width_bits, a.fraction_bits + b.fraction_bits
     if width > 64:
@@ -278,12 +283,13 @@ def _amount_is_unsigned(ctx: Context, by: Type, amount: Value) -> bool:
     if isinstance(by, IntType) and not by.signed:
         return True
     if by is not ERROR:
-        text = ctx.file.text(amount.span)
-        width = by.width_bits if isinstance(by, IntType) else 32
-        written = text if text.replace("_", "").isalnum() else f"({text})"
+        fix = None
+        if isinstance(by, IntType):
+            unsigned = IntType(by.width_bits, False)
+            fix = Fix(f"give it an unsigned type; `as {unsigned}` {loss(unsigned, by)}")
         ctx.report(
             "K0322", f"The amount of a shift has an unsigned type, and this is {describe(by)}.", amount.span,
-            fix=Fix(f"convert it with `as u{width}`", amount.span, f"({written} as u{width})"),
+            fix=fix,
         )
     return False
 
@@ -385,7 +391,7 @@ def _no_conversion(ctx: Context, element: Type, target: Type, operand: Span, spa
     text = ctx.file.text(operand)
     if isinstance(target, BoolType) and isinstance(element, IntType):
         hint = f"; write `{text} != 0`."
-        fix = Fix("compare with zero", span, f"{text} != 0")
+        fix = compared_with_zero(ctx, operand, span)
     elif isinstance(element, BoolType) and is_scalar(target):
         hint = "; convert to an integer first: `as u1`."
     ctx.report("K0312", f"{describe(element)} does not convert to {describe(target)}{hint}", span, fix=fix)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kera_hw.frontend.sema import hir
+from kera_hw.frontend.sema.fixes import conversion
 from kera_hw.frontend.sema.ranges_core import Guard, Scope
 from kera_hw.frontend.sema.scope import Broken, Constant, ItemSymbol, Local, Module, Scopes, Symbol
 from kera_hw.frontend.sema.unify import (
@@ -25,7 +26,6 @@ from kera_hw.frontend.sema.unify import (
     has_error,
     resolve,
     shallow,
-    spell,
     unify,
 )
 from kera_hw.frontend.sema.usage import Declared
@@ -208,8 +208,10 @@ class Context:
 
     def expect(
         self, value: Value, wanted: Type, because: Iterable[tuple[Span, str]] = (), code: str = "K0302",
+        fix: Callable[[], Fix | None] | None = None,
     ) -> bool:
-        """Make the value's type the wanted one, or report at the value."""
+        """Make the value's type the wanted one, or report at the value; ``fix`` makes another suggestion than
+        to convert the value."""
         if unify(value.type, wanted):
             return True
         if has_error(value.type) or has_error(wanted):
@@ -218,9 +220,10 @@ class Context:
         if self._differ_in_space(found, aim):
             self.space_mismatch(value, found, aim, because)
             return False
-        fix = self._conversion(value, found, aim)
+        advice = fix() if fix is not None else self._conversion(value, found, aim)
         self.report(
-            code, f"Expected {describe(aim)}, found {describe(found)}.", value.span, labels=because, fix=fix,
+            code, f"Expected {describe(aim)}, found {describe(found)}.", value.span, labels=because,
+            fix=advice,
         )
         return False
 
@@ -247,12 +250,7 @@ class Context:
         from_part = shallow(found.element) if isinstance(found, TensorType) else found
         to_part = shallow(aim.element) if isinstance(aim, TensorType) else aim
         same_shape = getattr(found, "shape", ()) == getattr(aim, "shape", ())
-        if not same_shape or not convertible(from_part, to_part):
-            return None
-        text = self.file.text(value.span)
-        simple = text.replace("_", "").isalnum() or text.endswith((")", "]"))
-        written = text if simple else f"({text})"
-        return Fix(f"convert with `as {spell(to_part)}`", value.span, f"{written} as {spell(to_part)}")
+        return conversion(self, value.span, from_part, to_part) if same_shape else None
 
     def oblige(self, attempt: Callable[[], bool], insist: Callable[[], None], late: bool = False) -> None:
         """Settle a relation now if it can be, else when the body is solved."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.context import TRANSFERS, Context, Value, is_poison, poison
+from kera_hw.frontend.sema.fixes import for_operands
 from kera_hw.frontend.sema.unify import ERROR, describe, resolve, scalar_part, shallow, unify
 from kera_hw.support import Fix, Span
 from kera_hw.types import BoolType, FixType, FloatType, IntType, TensorType, Type
@@ -60,23 +61,27 @@ def framed(frame: TensorType | bool | None, element: Type) -> Type:
     return TensorType(element, frame.shape, frame.space) if isinstance(frame, TensorType) else element
 
 
-def same_elements(ctx: Context, values: Sequence[Value]) -> Type:
-    """Make the element types of all values one, and give it; a report names the first that differs."""
+def same_elements(ctx: Context, values: Sequence[Value], op: str = "", kept: bool = False) -> Type:
+    """Make the element types of all values one, and give it; a report names the first that differs. ``op`` is
+    the operator, if it is one, and ``kept`` says that the first value is the target of an assignment."""
     first = values[0]
     element = scalar_part(first.type)
     for value in values[1:]:
         other = scalar_part(value.type)
         if not unify(element, other):
-            report_element(ctx, value, other, element, first)
+            report_element(ctx, value, values, op, kept)
             return ERROR
     return shallow(element)
 
 
-def report_element(ctx: Context, value: Value, found: Type, wanted: Type, first: Value) -> None:
-    """K0302 for one operand whose elements differ from another's."""
-    # Through `expect` for its suggestion, on the bare element types.
-    stand_in = Value(found, value.span, value.build)
-    ctx.expect(stand_in, wanted, [(first.span, f"this is {describe(scalar_part(first.type))}")])
+def report_element(
+    ctx: Context, value: Value, values: Sequence[Value], op: str = "", kept: bool = False,
+) -> None:
+    """K0302 for one operand whose elements differ from the first one's."""
+    first = scalar_part(values[0].type)
+    stand_in = Value(scalar_part(value.type), value.span, value.build)
+    because = [(values[0].span, f"this is {describe(first)}")]
+    ctx.expect(stand_in, first, because, fix=lambda: for_operands(ctx, values, op, kept))
 
 
 def family(

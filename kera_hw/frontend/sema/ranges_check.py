@@ -12,7 +12,7 @@ from kera_hw.support import Diagnostic, Fix, Span
 from kera_hw.types import Type, shape_of
 
 _CLAMP = (
-    "Use `.at({index}, else: ..)` for another value outside, or `.clamped({index})` for the nearest element."
+    "use `.at({index}, else: ..)` for another value outside, or `.clamped({index})` for the nearest element"
 )
 
 
@@ -87,12 +87,14 @@ def _check(
     if points is not None and points.bad is None:
         return
     place = span or expr.span
+    # An index known here is not meant to be clamped: another one is meant.
+    within = Fix(f"the largest that fits is {last}") if last >= 0 else None
     if points is not None:
-        _report(prover, place, _points_message(points, words), fix)
+        _report(prover, place, _points_message(points, words), within)
         return
     certain = interval.meet(allowed).empty
     head, tail = (words[1], words[3]) if certain else (words[0], words[2])
-    _report(prover, place, f"{head.format(range=interval)} {tail}", fix)
+    _report(prover, place, f"{head.format(range=interval)} {tail}", within if certain else fix)
 
 
 def _points_message(points: Points, words: Words) -> str:
@@ -110,7 +112,7 @@ def _fix(prover: Prover, whole: hir.Index | None) -> Fix | None:
     """The same index, clamped."""
     function = prover.scope.function
     if whole is None or function is None:
-        return Fix("Test the index with `if` first, or mask or clamp it.")
+        return Fix("test the index with `if` first, or mask or clamp it")
     if any(isinstance(entry, hir.Slice) for entry in whole.entries):
         return None
     base = function.file.text(whole.base.span)

@@ -1,0 +1,246 @@
+"""Suggested conversions: none of them loses a value in silence.
+
+A conversion to a type that holds every value is written out; where the value is computed, its operands are
+converted and not the result, which may have lost its upper bits already. Any other conversion is only named,
+with what it would lose.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from kera_hw.frontend.sema.holding import common_type, factor_types, holds, loss
+from kera_hw.frontend.sema.unify import ERROR, Unknown, scalar_part, spell
+from kera_hw.frontend.syntax import ast
+from kera_hw.support import Fix, Span
+from kera_hw.types import BoolType, FixType, FloatType, IntType, Type
+
+if TYPE_CHECKING:
+    from kera_hw.frontend.sema.context import Context, Value
+
+#: Operators that compute in the type of their operands, so that a wider type must come before them; of
+#: shifts the left one has it.
+_COMPUTING = ("+", "-", "*", "/", "%", "<<", ">>")
+_SHIFTS = ("<<", ">>")
+#: Built-ins that compute in the type of their operands: how many of these to convert.
+_WIDENS_ARGUMENTS = {"sum": 1, "prod": 1, "mean": 1, "abs": 1, "neg": 1, "dot": 2, "matmul": 2, "conv2d": 2}
+#: Built-ins whose lambdas compute; there is no simple place to convert in.
+_COMPUTES = ("map", "zip", "reduce", "scan", "fma")
+_SIMPLE = (
+    ast.PathExpr, ast.Call, ast.MethodCall, ast.Field, ast.Index, ast.ParenExpr, ast.Literal, ast.Cast,
+    ast.ArrayLit, ast.ArrayRepeat,
+)
+_MOST_SHOWN = 30
+
+
+class _Edit(NamedTuple):
+    span: Span
+    text: str
+
+
+class _NoPlace(Exception):
+    """There is no simple place to convert in."""
+
+
+class _Target(NamedTuple):
+    """A type that holds every value of the one that an expression has."""
+
+    source: Type
+    type: Type
+
+    def is_exact_already(self, op: str) -> bool:
+        """Whether the operator loses nothing in the source's type."""
+        return op == "*" and isinstance(self.source, FixType)
+
+    def need(self, op: str) -> None:
+        """Raise _NoPlace where the operator means something else in the type, or may round in it."""
+        if type(self.source) is type(self.type) or isinstance(self.source, BoolType):
+            return
+        if isinstance(self.type, FloatType) or op not in ("+", "-", "<<"):
+            raise _NoPlace
+
+
+def conversion(ctx: Context, span: Span, source: Type, target: Type) -> Fix | None:
+    """Of a whole value to the type that is needed, both known scalars or elements."""
+    if isinstance(source, IntType) and isinstance(target, BoolType):
+        return compared_with_zero(ctx, span)
+    if not _is_number(target) or not (_is_number(source) or isinstance(source, BoolType)):
+        return None
+    shown = spell(target)
+    if holds(target, source):
+        text = _converted(ctx, span, source, target, nested=False)
+        return Fix(f"convert with `as {shown}`", span, text) if text is not None else Fix(
+            f"convert the operands with `as {shown}` before they are computed"
+        )
+    if isinstance(source, BoolType):
+        return None
+    written = ctx.file.text(span)
+    written = f"{written} " if len(written) <= _MOST_SHOWN and "\n" not in written else ""
+    return Fix(f"change one of the types; `{written}as {shown}` {loss(target, source)}")
+
+
+def for_operands(ctx: Context, values: Sequence[Value], op: str = "", kept: bool = False) -> Fix | None:
+    """Of the operands of an operation to a type that holds them all. ``op``: an operator, "" for a built-in;
+    ``kept``: the first is the target of an assignment, which keeps its type."""
+    kinds = [scalar_part(value.type) for value in values]
+    known = [kind for kind in kinds if not isinstance(kind, Unknown) and kind is not ERROR]
+    if not all(_is_number(kind) or isinstance(kind, BoolType) for kind in known):
+        return None
+    if op == "*" and any(isinstance(kind, FixType) for kind in known):
+        return None if kept else _for_factors(ctx, values, kinds)
+    if len(known) < len(kinds):
+        return None  # a literal is at fault
+    target = common_type(kinds)
+    if target is None:
+        listed = " and ".join(dict.fromkeys(f"`{spell(kind)}`" for kind in kinds))
+        return Fix(f"no type holds all values of {listed}: convert one where its values are known to fit")
+    if not _defined(op, target) or (isinstance(target, IntType) and all(map(_is_bool, known))):
+        return None
+    if kept and target != kinds[0]:
+        shown = spell(target)
+        return Fix(f"declare `{ctx.file.text(values[0].span)}` as `{shown}`; `as {spell(kinds[0])}` "
+                   f"{loss(kinds[0], kinds[-1])}")
+    return _joined(ctx, values, [target] * len(kinds), nested=bool(op))
+
+
+def _for_factors(ctx: Context, values: Sequence[Value], kinds: Sequence[Type]) -> Fix | None:
+    """A product of fixed point is exact, and has the formats of both."""
+    target = next((kind for kind in kinds if isinstance(kind, FloatType)), None)
+    if target is not None:
+        fits = all(holds(target, kind) for kind in kinds)
+        return _joined(ctx, values, [target] * len(kinds), nested=True) if fits else None
+    found = factor_types(kinds[0], kinds[1])
+    if found is None:
+        return None
+    return _joined(ctx, values, found, nested=True)
+
+
+def _joined(ctx: Context, values: Sequence[Value], targets: Sequence[Type], nested: bool) -> Fix | None:
+    wrong = [(value, target) for value, target in zip(values, targets) if scalar_part(value.type) != target]
+    edits: list[_Edit] = []
+    for value, target in wrong:
+        text = _converted(ctx, value.span, scalar_part(value.type), target, nested)
+        if text is None:
+            return Fix(f"convert the operands with `as {spell(target)}` before they are computed")
+        edits.append(_Edit(value.span, text))
+    if not edits:
+        return None
+    edits.sort()
+    whole = edits[0].span.join(edits[-1].span)
+    names = " and ".join(dict.fromkeys(f"`as {spell(target)}`" for _, target in wrong))
+    return Fix(f"convert with {names}", whole, _applied(ctx, whole, edits))
+
+
+def _applied(ctx: Context, whole: Span, edits: Sequence[_Edit]) -> str:
+    made, start = "", whole.start
+    for edit in sorted(edits):
+        made += ctx.file.text(Span(start, edit.span.start)) + edit.text
+        start = edit.span.end
+    return made + ctx.file.text(Span(start, whole.end))
+
+
+def _converted(ctx: Context, span: Span, source: Type, target: Type, nested: bool) -> str | None:
+    """The text of an expression in another type; ``nested``: as an operand, which wants parentheses."""
+    node = _at(ctx, span)
+    if isinstance(node, ast.StructLitField):
+        return f"{node.name}: {node.name} as {spell(target)}"
+    if not isinstance(node, ast.Expr):
+        return None
+    edits: list[_Edit] = []
+    try:
+        _convert(ctx, node, _Target(source, target), nested, edits)
+    except _NoPlace:
+        return None
+    return _applied(ctx, span, edits)
+
+
+def _at(ctx: Context, span: Span) -> ast.Ast | None:
+    """The outermost expression, or field of a struct literal, that covers a span exactly."""
+    node = ctx.module.unit.node
+    while True:
+        if node.span == span:
+            view = ast.cast(node)
+            if isinstance(view, (ast.Expr, ast.StructLitField)):
+                return view
+        inside = [
+            child for child in node.children if child.span.start <= span.start and span.end <= child.span.end
+        ]
+        if not inside:
+            return None
+        node = inside[0]
+
+
+def _convert(ctx: Context, expr: ast.Expr | None, to: _Target, nested: bool, edits: list[_Edit]) -> None:
+    """Collect what turns an expression into one of the target type."""
+    if expr is None:
+        raise _NoPlace
+    if isinstance(expr, ast.ParenExpr):
+        _convert(ctx, expr.inner, to, False, edits)
+    elif isinstance(expr, ast.Literal) and expr.suffix is None:
+        return
+    elif isinstance(expr, ast.Binary) and expr.op in _COMPUTING and not to.is_exact_already(expr.op):
+        to.need(expr.op)
+        _convert(ctx, expr.lhs, to, True, edits)
+        if expr.op not in _SHIFTS:
+            _convert(ctx, expr.rhs, to, True, edits)
+    elif isinstance(expr, ast.Unary) and expr.op == "-":
+        to.need("-")
+        _convert(ctx, expr.operand, to, True, edits)
+    elif isinstance(expr, ast.If):
+        _convert(ctx, expr.then_block, to, False, edits)
+        _convert(ctx, expr.else_branch, to, False, edits)
+    elif isinstance(expr, ast.Match):
+        for arm in expr.arms:
+            _convert(ctx, arm.body, to, False, edits)
+    elif isinstance(expr, ast.Block):
+        _convert(ctx, expr.tail, to, False, edits)
+    elif isinstance(expr, ast.Call) and expr.name is not None and ctx.lookup(expr.name, reads=False) is None:
+        _convert_call(ctx, expr, expr.name, to, nested, edits)
+    else:
+        edits.append(_cast(expr, to.type, nested))
+
+
+def _convert_call(
+    ctx: Context, call: ast.Call, name: str, to: _Target, nested: bool, edits: list[_Edit],
+) -> None:
+    count = _WIDENS_ARGUMENTS.get(name)
+    if name in _COMPUTES:
+        raise _NoPlace
+    if count is None:
+        edits.append(_cast(call, to.type, nested))
+        return
+    to.need("*")
+    for arg in call.args[:count]:
+        _convert(ctx, arg.value, to, False, edits)
+
+
+def _cast(expr: ast.Expr, target: Type, nested: bool) -> _Edit:
+    text = expr.text if isinstance(expr, _SIMPLE) else f"({expr.text})"
+    made = f"{text} as {spell(target)}"
+    return _Edit(expr.span, f"({made})" if nested else made)
+
+
+def compared_with_zero(ctx: Context, span: Span, whole: Span | None = None) -> Fix | None:
+    """Of an integer where a bool is needed; ``whole`` is what the comparison replaces, where that is more."""
+    node, around = _at(ctx, span), _at(ctx, whole or span)
+    if not isinstance(node, (*_SIMPLE, ast.Binary, ast.Unary)) or around is None:
+        return None
+    parent = around.node.parent
+    operand = parent is not None and isinstance(ast.cast(parent), (ast.Binary, ast.Unary, ast.Cast))
+    text = f"{node.text} != 0"
+    return Fix("compare with zero", whole or span, f"({text})" if operand else text)
+
+
+def _is_number(kind: Type) -> bool:
+    return isinstance(kind, (IntType, FixType, FloatType))
+
+
+def _is_bool(kind: Type) -> bool:
+    return isinstance(kind, BoolType)
+
+
+def _defined(op: str, kind: Type) -> bool:
+    """Whether an operator is defined for the type."""
+    if op in ("&", "|", "^", "%"):
+        return isinstance(kind, IntType)
+    return not (op == "/" and isinstance(kind, FixType))
