@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kera_hw.cli import complete
-from kera_hw.cli.options import FileArgument, FilesArgument, JsonOption, load_or_fail
+from kera_hw.cli.hardware import AS_PLANNED, HardwareRequest, takes_hardware
+from kera_hw.cli.options import FileArgument, FilesArgument, JsonOption, QuietOption, load_or_fail
 from kera_hw.cli.output import AT_FAULT, OK, Output
 from kera_hw.support import CODES, Diagnostic, SourceFile
+
+if TYPE_CHECKING:
+    from kera_hw.driver.testing import TargetTest
 
 
 def register(app: typer.Typer) -> None:
@@ -52,29 +57,57 @@ def check(
     output.finish({"files": rows}, diagnostics, AT_FAULT if denied else None)
 
 
+@takes_hardware("any")
 def test(
     file: FileArgument,
     name: Annotated[
         str | None, typer.Option("--filter", metavar="TEXT", help="Run tests whose name holds TEXT.")
     ] = None,
+    hardware: HardwareRequest = AS_PLANNED,
+    quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
     """Run the tests written in a program.
 
-    Example: kera test fir.kera
+    With a hardware target the simulated circuit evaluates the calls of exported functions and streams in a
+    test's own body; assertions, and calls in loops, branches and other functions, stay with the interpreter.
+    Examples: kera test fir.kera; kera test fir.kera --target rtl
     """
-    from kera_hw.driver.testing import run_program_tests
+    from kera_hw.driver.testing import TargetTest, run_program_tests, run_tests_on
 
-    output = Output(json)
+    output = Output(json, quiet)
+    target, options = hardware.for_target()
     loaded, _ = load_or_fail(file, output)
-    results = run_program_tests(loaded, name)
-    for result in results:
-        output.text(f"{'ok    ' if result.passed else 'FAILED'} {result.name}")
-    failed = [result for result in results if not result.passed]
-    output.text(f"{len(results) - len(failed)} passed, {len(failed)} failed")
-    rows = [{"name": result.name, "passed": result.passed} for result in results]
+    with output.progress(f"testing on {target}", 1) as step:
+        step("running")
+        if target == "interp":
+            tests = [TargetTest(result, ()) for result in run_program_tests(loaded, name)]
+        else:
+            tests = run_tests_on(loaded, target, options, name)
+    for item in tests:
+        output.text(f"{'ok    ' if item.result.passed else 'FAILED'} {item.result.name}")
+        for words, calls in ((target, item.simulated), ("interp", item.interpreted)):
+            for call, times in Counter(calls).items():
+                output.text(f"         {words}: {call}{f', {times} times' if times > 1 else ''}")
+    failed = [item.result for item in tests if not item.result.passed]
+    output.text(f"{len(tests) - len(failed)} passed, {len(failed)} failed")
+    if target != "interp":
+        simulated = sum(len(item.simulated) for item in tests)
+        stayed = sum(len(item.interpreted) for item in tests)
+        output.text(f"{simulated} calls simulated, {stayed} interpreted")
+    rows = [_test_row(item, target) for item in tests]
     faults = [result.diagnostic for result in failed if result.diagnostic is not None]
-    output.finish({"tests": rows}, faults, AT_FAULT if failed else OK)
+    output.finish({"target": target, "tests": rows}, faults, AT_FAULT if failed else OK)
+
+
+def _test_row(item: TargetTest, target: str) -> dict[str, object]:
+    row: dict[str, object] = {"name": item.result.name, "passed": item.result.passed}
+    if target != "interp":
+        row["simulated"] = [{"function": call.function, "line": call.line} for call in item.simulated]
+        row["interpreted"] = [
+            {"function": call.function, "line": call.line, "reason": call.reason} for call in item.interpreted
+        ]
+    return row
 
 
 def fmt(

@@ -5,7 +5,7 @@ assertion may stand anywhere in a test, in loops and branches too, and a test is
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from kera_hw.frontend.sema.lower_frame import Frame
 from kera_hw.frontend.sema.lower_run import RunError, run_closed
 from kera_hw.frontend.sema.lower_scan import walk
 from kera_hw.frontend.sema.values import bit_pattern, format_value
-from kera_hw.graph.node import Ref, Region
+from kera_hw.graph.node import Node, Origin, Ref, Region
 from kera_hw.graph.store import Store
 from kera_hw.ops.spec import Array
 from kera_hw.support import Diagnostic
@@ -49,18 +49,34 @@ class TestResult:
 
 @dataclass(frozen=True, slots=True)
 class LoweredTest:
-    """The region of a test: no parameters; per assertion a flag, then the leaves of the sides."""
+    """The region of a test: no parameters; per assertion a flag, then the leaves of the sides.
 
+    ``origins`` are the places of nodes, of this test's and of what it calls.
+    """
+
+    name: str
     region: Region
+    origins: Mapping[Node, Origin]
     watches: tuple[tuple[hir.AssertEq | hir.Assert, Watch], ...]
 
 
-def run_tests(program: hir.Program, selected: Callable[[str], bool] | None = None) -> list[TestResult]:
+Evaluate = Callable[[LoweredTest], Sequence[Array]]
+
+
+def evaluate_test(test: LoweredTest) -> Sequence[Array]:
+    """The results of the test's region by the reference evaluator."""
+    return run_closed(test.region)
+
+
+def run_tests(
+    program: hir.Program, selected: Callable[[str], bool] | None = None, evaluate: Evaluate = evaluate_test,
+) -> list[TestResult]:
     """Run the program's tests in order; ``selected`` chooses by name. One result each, never an exception."""
     ctx = new_testing()
     with deep_recursion():
         return [
-            run_test(ctx, test) for test in program.tests if selected is None or selected(test.name)
+            run_test(ctx, test, evaluate)
+            for test in program.tests if selected is None or selected(test.name)
         ]
 
 
@@ -71,10 +87,10 @@ def new_testing(store: Store | None = None) -> Lowering:
     return ctx
 
 
-def run_test(ctx: Lowering, test: hir.Test) -> TestResult:
+def run_test(ctx: Lowering, test: hir.Test, evaluate: Evaluate = evaluate_test) -> TestResult:
     try:
         lowered = lower_test(ctx, test)
-        values = run_closed(lowered.region)
+        values = evaluate(lowered)
     except LowerError as error:
         return TestResult(test.name, False, error.diagnostic)
     except RunError as error:
@@ -99,7 +115,7 @@ def lower_test(ctx: Lowering, test: hir.Test) -> LoweredTest:
             frame.bind(watch.var, initial)
     ctx.block(frame, test.body)
     results = [leaf for _, watch in watches for leaf in frame.leaves(watch.var)]
-    return LoweredTest(frame.region(results), tuple(watches))
+    return LoweredTest(test.name, frame.region(results), ctx.store.origins, tuple(watches))
 
 
 def _watch(stmt: hir.AssertEq | hir.Assert) -> Watch:
