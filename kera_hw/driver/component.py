@@ -19,11 +19,11 @@ def make_component(graph: Graph, export: Export, options: TargetOptions, cells: 
     check_port_bits(export, design, "amaranth")  # even around Verilog there is Amaranth
     if options.emitter == "amaranth":
         return AmaranthKernel(
-            design.netlist, design.plan, design.interface, design.style, cast("Cells", cells)
+            export, design.netlist, design.plan, design.interface, design.style, cast("Cells", cells)
         )
     style = "generic" if cells == "generic" else design.style
     fingerprint = single_export_graph(graph, export).fingerprint
     emitted = emit_verilog(
         design.netlist, design.plan, design.interface, style, fingerprint=fingerprint
     )
-    return VerilogKernel(emitted)
+    return VerilogKernel(export, emitted)

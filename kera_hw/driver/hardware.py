@@ -28,6 +28,7 @@ from kera_hw.schedule.explain import cell_label
 from kera_hw.schedule.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 from kera_hw.schedule.planner import schedule
+from kera_hw.schedule.resource_model import has_valid
 from kera_hw.schedule.verifier import verify_plan
 from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
 
@@ -187,7 +188,8 @@ def plan_hardware(
     if faults:
         raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")
     return PlannedHardware(
-        device, flat, netlist, plan, found.clock_mhz, (*renamed, *notes),
+        device, flat, netlist, plan, found.clock_mhz,
+        (*renamed, *_strobes(export.name, netlist, plan), *notes),
         "none" if options.interface == "none" else "stream",
         "ecp5" if device.family == "ecp5" else "generic",
     )  # fmt: skip
@@ -204,6 +206,18 @@ def _check_name(function: str) -> list[Diagnostic]:
         return []
     message = f"The top module is called `{name}`: `{function}` is a word of Verilog, C++ or the tools."
     return [Diagnostic("K0616", message, severity=Severity.NOTE)]
+
+
+def _strobes(function: str, netlist: Netlist, plan: Plan) -> list[Diagnostic]:
+    """Says (K0617) that an interface without a handshake has valid bits and a reset nevertheless, and why."""
+    if plan.interface != "none" or not has_valid(netlist, plan.interface, plan.initiation_interval):
+        return []
+    interval = plan.initiation_interval
+    why = "keeps state" if netlist.states else f"takes an item every {interval} cycles"
+    often = "may be high in every cycle" if interval == 1 else f"may be high once in {interval} cycles"
+    message = f"`{function}` {why}, so without a handshake it has rst, in_valid and out_valid besides."
+    notes = (f"in_valid {often}" + ("." if interval == 1 else "; an item that comes earlier is ignored."),)
+    return [Diagnostic("K0617", message, severity=Severity.NOTE, notes=notes)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class RtlExecutor:
             return unpack_outputs(self.design, nothing, 0)
         try:
             outputs = run_checked(self.design, words, Traffic(), batch)
-            if self.design.plan.interface != "none":
+            if self.design.emitted.protocol != "none":
                 rough = run_checked(self.design, words, _ROUGH, batch)
                 if any(not np.array_equal(outputs[name], rough[name]) for name in outputs):
                     raise AssertionError("results depend on stalls")

@@ -232,7 +232,7 @@ def make_plan(
     state_bits = sum(state.width for state in netlist.states)
     estimate = Resources(
         lut=netlist_luts(netlist, model.device),
-        ff=kept + state_bits + inner_ffs(netlist) + handshake_ffs(interface, count, interval),
+        ff=kept + state_bits + inner_ffs(netlist) + handshake_ffs(netlist, interface, count, interval),
         dsp=netlist_dsps(netlist, model.device),
         bram=netlist_brams(netlist, model.device),
         fmax_mhz=fmax_mhz(problem, arrivals),

@@ -252,8 +252,13 @@ def netlist_brams(netlist: Netlist, device: Device) -> int:
     return sum(cell_brams(cell, device) for cell in netlist.cells)
 
 
-def handshake_ffs(interface: str, latency_cycles: int, interval: int) -> int:
+def has_valid(netlist: Netlist, interface: str, interval: int) -> bool:
+    """Whether items come with a valid bit: without a handshake, where something between two would matter."""
+    return interface != "none" or bool(netlist.states) or interval > 1
+
+
+def handshake_ffs(netlist: Netlist, interface: str, latency_cycles: int, interval: int) -> int:
     """Flip-flops that an interface adds: one valid bit a stage, and a counter for intervals over 1."""
-    if interface == "none":
+    if not has_valid(netlist, interface, interval):
         return 0
     return latency_cycles + (interval - 1).bit_length()

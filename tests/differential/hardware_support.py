@@ -237,7 +237,7 @@ def simulate_design(
     """The emitted Verilog under each traffic (one without handshake); cycles exactly as planned."""
     rows = bus_words(design.emitted, input_buses(design.export, inputs, items))
     found: Buses | None = None
-    for traffic in traffics if design.plan.interface != "none" else traffics[:1]:
+    for traffic in traffics if design.emitted.protocol != "none" else traffics[:1]:
         run = simulate(design.emitted, rows, traffic, count=items)
         assert run.fault is None, (traffic, run.fault)
         if traffic.unhindered:

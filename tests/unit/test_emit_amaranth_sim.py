@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from amaranth.back import rtlil
+from amaranth.hdl import Value
 from amaranth.sim import Simulator, SimulatorContext
 
 import kera_hw
@@ -77,8 +78,8 @@ def simulated(kernel: Kernel, bench: Callable[[SimulatorContext], Any]) -> None:
 def through_streams(kernel: Kernel, netlist: Netlist, items: Rows, seed: int) -> Rows:
     """Results of ``items``; both neighbours stall half of the time, and an offer stands until it is taken."""
     rng, found = random.Random(seed), Rows()
-    taken = {bus: kernel.i.payload[bus.removeprefix("in_")] for bus, _ in netlist.inputs}
-    given = {out.bus: kernel.o.payload[out.bus.removeprefix("out_")] for out in netlist.outputs}
+    taken = {bus: Value.cast(kernel.i.payload[bus.removeprefix("in_")]) for bus, _ in netlist.inputs}
+    given = {out.bus: raw(kernel.o.payload[out.bus.removeprefix("out_")]) for out in netlist.outputs}
 
     async def bench(ctx: SimulatorContext) -> None:
         sent, offered = 0, False
@@ -100,22 +101,54 @@ def through_streams(kernel: Kernel, netlist: Netlist, items: Rows, seed: int) ->
     return found
 
 
+def through_strobes(kernel: Kernel, netlist: Netlist, items: Rows, seed: int) -> Rows:
+    """Results of ``items``: offered at random times, ignored while one is early, each result on time."""
+    rng, found, due = random.Random(seed), Rows(), list[int]()
+    taken = {bus: Value.cast(kernel.i[bus.removeprefix("in_")]) for bus, _ in netlist.inputs}
+    given = {out.bus: raw(kernel.o[out.bus.removeprefix("out_")]) for out in netlist.outputs}
+
+    async def bench(ctx: SimulatorContext) -> None:
+        sent, cycle, last = 0, 0, -kernel.initiation_interval
+        while len(found) < len(items):
+            early = cycle - last < kernel.initiation_interval
+            offered = rng.random() < 0.5 and (early or sent < len(items))
+            ctx.set(kernel.in_valid, offered)
+            for bus, width in netlist.inputs:
+                takes = offered and not early
+                ctx.set(taken[bus], items[sent][bus] if takes else rng.getrandbits(width))
+            _, _, valid, *values = await ctx.tick().sample(kernel.out_valid, *given.values())
+            assert valid == (bool(due) and due[0] == cycle)
+            if valid:
+                found.append(dict(zip(given, values)))
+                due.pop(0)
+            if offered and not early:
+                due.append(cycle + kernel.latency_cycles)
+                sent, last = sent + 1, cycle
+            cycle += 1
+
+    simulated(kernel, bench)
+    return found
+
+
+def raw(field: Any) -> Value:
+    """The bits of a field, without a sign."""
+    return Value.cast(field).as_unsigned()
+
+
 def through_wires(kernel: Kernel, netlist: Netlist, items: Rows) -> Rows:
-    """Results of ``items``, one every interval from power-up, each taken ``latency_cycles`` later."""
+    """Results of ``items``, one in every cycle from power-up, each taken ``latency_cycles`` later."""
     found = Rows()
-    taken = {bus: kernel.i[bus.removeprefix("in_")] for bus, _ in netlist.inputs}
-    given = {out.bus: kernel.o[out.bus.removeprefix("out_")] for out in netlist.outputs}
+    taken = {bus: Value.cast(kernel.i[bus.removeprefix("in_")]) for bus, _ in netlist.inputs}
+    given = {out.bus: raw(kernel.o[out.bus.removeprefix("out_")]) for out in netlist.outputs}
 
     async def bench(ctx: SimulatorContext) -> None:
         cycle = 0
         while len(found) < len(items):
-            number, rest = divmod(cycle, kernel.initiation_interval)
-            shown = items[number] if rest == 0 and number < len(items) else {}
-            for bus, width in netlist.inputs:  # between items there may be anything
+            shown = items[cycle] if cycle < len(items) else {}
+            for bus, width in netlist.inputs:
                 ctx.set(taken[bus], shown.get(bus, (1 << width) - 1))
             _, _, *values = await ctx.tick().sample(*given.values())
-            age = cycle - kernel.latency_cycles
-            if age >= 0 and age % kernel.initiation_interval == 0:
+            if cycle >= kernel.latency_cycles:
                 found.append(dict(zip(given, values)))
             cycle += 1
 
@@ -141,10 +174,12 @@ def test_equals_the_interpreter(name: str, tmp_path: Path) -> None:
     buses = [bus for bus, _ in design.netlist.inputs]
     items = [dict(zip(buses, row)) for row in zip(*columns)]
     interface = "none" if case.options.interface == "none" else "stream"
-    kernel = AmaranthKernel(design.netlist, design.plan, interface, "ecp5")
+    kernel = AmaranthKernel(design.export, design.netlist, design.plan, interface, "ecp5")
     assert "kera_ecp5" not in rtlil.convert(kernel, "top")
-    if interface == "none":
+    if kernel.protocol == "none":
         results = through_wires(kernel, design.netlist, items)
+    elif kernel.protocol == "valid":
+        results = through_strobes(kernel, design.netlist, items, seed=4)
     else:
         results = through_streams(kernel, design.netlist, items, seed=3)
     ports = design.emitted.data_outputs

@@ -56,9 +56,9 @@ def program(tmp_path: Path) -> kera_hw.Program:
 def test_kernel_in_an_amaranth_design(program: kera_hw.Program, form: Cells | Literal["text"]) -> None:
     design = design_hardware(program.graph, program.graph.exports[0], TargetOptions("ecp5-25k", 150.0))
     if form == "text":
-        kernel, parts = VerilogKernel(design.emitted), [design.emitted.verilog]
+        kernel, parts = VerilogKernel(design.export, design.emitted), [design.emitted.verilog]
     else:
-        kernel = AmaranthKernel(design.netlist, design.plan, "stream", "ecp5", form)
+        kernel = AmaranthKernel(design.export, design.netlist, design.plan, "stream", "ecp5", form)
         parts = [model_text(name) for name in LIBRARY] if form == "device" else []
     outer = Outer(design, kernel)
     wrapper = module_verilog(outer, "outer", list(outer.signals.values()))

@@ -57,15 +57,17 @@ def _draw(design: HardwareDesign, words: list[Words], run: SimRun) -> str:
     span = int(run.emit_cycles[-1]) - first + 2
     accepts = [int(cycle) - first for cycle in run.accept_cycles]
     emits = [int(cycle) - first for cycle in run.emit_cycles]
-    handshake = design.plan.interface != "none"
+    protocol, interval = design.emitted.protocol, design.plan.initiation_interval
     rows = [("clk", _clock(span))]
-    if handshake:
+    if protocol == "valid":
+        rows.append(("in_valid", _level(set(accepts), span)))
+    elif protocol == "stream":
         rows.append(("in_valid", _level(set(range(accepts[-1] + 1)), span)))
-        if design.plan.initiation_interval > 1:
+        if interval > 1:
             rows.append(("in_ready", _level(set(accepts), span)))
     for port, data in zip(design.emitted.data_inputs, words, strict=True):
         rows.append((port.name, _bus(dict(zip(accepts, map(_hex, data), strict=True)), span, "input")))
-    if handshake:
+    if protocol != "none":
         rows.append(("out_valid", _level(set(emits), span)))
     for port, data in zip(design.emitted.data_outputs, run.outputs, strict=True):
         rows.append((port.name, _bus(dict(zip(emits, map(_hex, data), strict=True)), span, "add")))

@@ -79,7 +79,6 @@ class _Shell(Elaboratable):
 
     def __init__(self, spec: ShellSpec, *, top: bool = True) -> None:
         self.spec, self.top = spec, top
-        self.wait: Signal | None = None
         self.clk, self.rst = Signal(name="clk"), Signal(name="rst")
         self.inputs = [Signal(width, name=bus) for bus, width in spec.inputs]
         self.outputs = [Signal(width, name=bus) for bus, width in spec.outputs]
@@ -108,29 +107,33 @@ class _Shell(Elaboratable):
         wires = Wires(given, tuple(self.inputs), tuple(self.outputs))
         module.submodules.datapath = self.spec.build(wires)
 
-    def admission(self, module: Module, admitted: Value | None, moves: Value) -> Value:
-        """Whether the interval since the last admitted item has passed (always, at II = 1).
+    def control_inputs(self, admitted: Value, holds: Value) -> dict[str, Value]:
+        """The datapath's control inputs: ``admitted`` in its first stage, ``holds`` in the others."""
+        control, chain = self.spec.control, Cat(admitted, holds)
+        wires: dict[str, Value] = {valid_name(stage): chain[stage] for stage in control.valid_stages}
+        if control.reset:
+            wires["rst"] = self.rst if self.top else ResetSignal(allow_reset_less=True)
+        return wires
 
-        ``admitted`` is None where every due item is.
-        """
+    def admission(self, module: Module, admitted: Value, moves: Value) -> Value:
+        """Whether the interval since the last admitted item has passed (always, at II = 1)."""
         interval = self.spec.initiation_interval
         if interval == 1:
             return Const(1)
         due = Signal(name="due")
-        taken = due if admitted is None else admitted
         if interval <= _SHORT:
             recent = Signal(interval - 1, name="recent")  # bit k: an item was admitted k + 1 moves ago
             module.d.comb += due.eq(~recent.any())
             with module.If(moves):
-                module.d.sync += recent.eq(Cat(taken, recent[:-1]))
+                module.d.sync += recent.eq(Cat(admitted, recent[:-1]))
             return due
-        self.wait = Signal(range(interval), name="pause")  # moves until the next item may be admitted
-        module.d.comb += due.eq(~self.wait.any())
+        pause = Signal(range(interval), name="pause")  # moves until the next item may be admitted
+        module.d.comb += due.eq(~pause.any())
         with module.If(moves):
             with module.If(~due):
-                module.d.sync += self.wait.eq(self.wait - 1)
-            with module.Elif(taken):
-                module.d.sync += self.wait.eq(interval - 1)
+                module.d.sync += pause.eq(pause - 1)
+            with module.Elif(admitted):
+                module.d.sync += pause.eq(interval - 1)
         return due
 
 
@@ -160,10 +163,9 @@ class StreamShell(_Shell):
         if self.spec.initiation_interval > 1:
             admitted = Signal(name="admitted")
         due = self.admission(m, admitted, advance)
-        reset = ResetSignal(allow_reset_less=True)
         m.d.comb += [
             advance.eq(~self.out_valid | self.out_ready),
-            self.in_ready.eq(advance & due & ~reset),
+            self.in_ready.eq(advance & due & ~ResetSignal(allow_reset_less=True)),
         ]
         if count > 1:
             m.d.comb += self.out_valid.eq(holds[-1])
@@ -171,35 +173,37 @@ class StreamShell(_Shell):
             m.d.comb += admitted.eq(self.in_valid & due)
         with m.If(advance):
             m.d.sync += holds.eq(Cat(admitted, holds[:-1]))
-        chain = Cat(admitted, holds)
-        control = self.spec.control
-        wires: dict[str, Value] = {valid_name(stage): chain[stage] for stage in control.valid_stages}
-        if control.advance:
-            wires["advance"] = advance
-        if control.reset:
-            wires["rst"] = self.rst if self.top else reset
-        self.datapath(m, wires)
+        self.datapath(m, {**self.control_inputs(admitted, holds), "advance": advance})
         return m
 
 
-class BareShell(_Shell):
-    """No handshake: an item every II cycles from power-up; state ignores what was before the first."""
+class ValidShell(_Shell):
+    """``in_valid`` to ``out_valid`` around a datapath that never stalls.
+
+    An item that comes before the interval has passed is ignored: it changes nothing and has no result.
+    """
+
+    def __init__(self, spec: ShellSpec, *, top: bool = True) -> None:
+        super().__init__(spec, top=top)
+        self.in_valid, self.out_valid = Signal(name="in_valid"), Signal(name="out_valid")
+
+    def ports(self) -> list[Signal]:
+        """All ports in the order of the Verilog module."""
+        return [self.clk, self.rst, self.in_valid, *self.inputs, self.out_valid, *self.outputs]
 
     def elaborate(self, platform: object) -> Module:
         """Called by Amaranth."""
         m = Module()
-        self.domain(m, reset=False)
-        admitted = self.admission(m, None, Const(1))
-        stages = self.spec.control.valid_stages
-        if self.wait is not None and not self.spec.control.stateful:
-            # Items come on time and nothing lasts beyond one: the counter says which stages hold an item.
-            interval = self.spec.initiation_interval
-            self.datapath(m, {valid_name(t): self.wait == (interval - t) % interval for t in stages})
-            return m
-        holds = Signal(max(stages, default=0), name="holds")  # bit t - 1: stage t holds an item
-        m.d.sync += holds.eq(Cat(admitted, holds))
-        chain = Cat(admitted, holds)
-        self.datapath(m, {valid_name(stage): chain[stage] for stage in stages})
+        self.domain(m, reset=True)
+        count, admitted = self.spec.latency_cycles, self.in_valid
+        holds = Signal(count, name="holds") if count > 1 else self.out_valid
+        if self.spec.initiation_interval > 1:
+            admitted = Signal(name="admitted")
+            m.d.comb += admitted.eq(self.in_valid & self.admission(m, admitted, Const(1)))
+        if count > 1:
+            m.d.comb += self.out_valid.eq(holds[-1])
+        m.d.sync += holds.eq(Cat(admitted, holds[:-1]))
+        self.datapath(m, self.control_inputs(admitted, holds))
         return m
 
 
@@ -214,15 +218,10 @@ class BareDatapath(_Shell):
         return m
 
 
-def needs_shell(interface: str, control: Control) -> bool:
-    """Without a handshake and without state there is nothing to control."""
-    return interface != "none" or bool(control.valid_stages)
+Shell = StreamShell | ValidShell | BareDatapath
 
 
-def shell_of(
-    interface: str, spec: ShellSpec, *, top: bool = True,
-) -> StreamShell | BareShell | BareDatapath:
-    """The control for an interface, as far as there is something to control."""
-    if not needs_shell(interface, spec.control):
-        return BareDatapath(spec, top=top)
-    return BareShell(spec, top=top) if interface == "none" else StreamShell(spec, top=top)
+def shell_of(spec: ShellSpec, *, top: bool = True) -> Shell:
+    """The control that a datapath needs."""
+    shells = {"stream": StreamShell, "valid": ValidShell, "none": BareDatapath}
+    return shells[spec.control.protocol](spec, top=top)

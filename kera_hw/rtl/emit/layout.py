@@ -7,32 +7,46 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.naming import unique_stems
 from kera_hw.schedule.netlist import Cell, Fold, Netlist, Segment
 from kera_hw.schedule.plan import Plan
+from kera_hw.schedule.resource_model import has_valid
+
+Protocol = Literal["stream", "valid", "none"]
+"""How items come and go: by valid and ready, by valid alone (nothing stalls), or one in every cycle."""
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The control inputs of the datapath: whether it has ``advance`` and ``rst``, and valid bits by stage.
+    """How items come and go, and the control inputs of the datapath that follow from it.
 
-    ``stateful``: there are state registers, so that an item matters beyond itself.
+    It has ``advance`` where it can stall, ``rst`` where there is state to restore, and a valid bit for each
+    of ``valid_stages``.
     """
 
-    advance: bool
+    protocol: Protocol
     reset: bool
     valid_stages: tuple[int, ...]
-    stateful: bool = True
+
+    @property
+    def advance(self) -> bool:
+        """Whether the datapath can stall."""
+        return self.protocol == "stream"
 
 
 def control_of(netlist: Netlist, plan: Plan, interface: str) -> Control:
-    """Which control inputs the datapath of this plan has."""
+    """The control that a plan needs: none at all without a handshake where every cycle is an item's own."""
     loads = {stage for cell, stage in zip(netlist.cells, plan.stage) if isinstance(cell, Fold)}
     stages = tuple(sorted({*plan.state_write, *loads}))
     stateful = bool(netlist.states)
-    return Control(interface != "none", interface != "none" and stateful, stages, stateful)
+    if interface != "none":
+        return Control("stream", stateful, stages)
+    strobed = has_valid(netlist, interface, plan.initiation_interval)
+    assert strobed or not stages, "what lasts beyond an item belongs to a state or to an interval over 1"
+    return Control("valid" if strobed else "none", stateful, stages)
 
 
 def valid_name(stage: int) -> str:

@@ -2,8 +2,9 @@
 
 The shell collects an item from ``serial_in`` (least significant byte first, buses in port order), offers it
 to the core, and sends each result out on ``serial_out`` the same way. Both sides keep valid/ready: a byte
-moves when both are high. A core without a handshake is given what the input register holds in every cycle;
-``capture`` takes its results into the output register, which ``shift`` moves on.
+moves when both are high. Without a handshake, ``shift_in`` moves bytes into the input register, which the
+core sees all the time; ``start`` says that it holds an item, if the core is to be told; ``capture`` takes the
+results into the output register, or ``done`` says that they were, and ``shift_out`` moves that register on.
 """
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def serial_name(emitted: Emitted) -> str:
 
 def serial_verilog(emitted: Emitted) -> str:
     """Verilog of the shell; it instantiates the design's top module."""
-    shell = _StreamSerial(emitted) if emitted.interface != "none" else _BareSerial(emitted)
+    shells = {"stream": _StreamSerial, "valid": _ValidSerial, "none": _BareSerial}
+    shell = shells[emitted.protocol](emitted)
     return module_verilog(shell, serial_name(emitted), shell.ports())
 
 
@@ -104,11 +106,48 @@ class _StreamSerial(_Serial):
         return m
 
 
-class _BareSerial(_Serial):
+class _ShiftedSerial(_Serial):
+    """Both registers are moved from outside."""
+
     def __init__(self, emitted: Emitted) -> None:
         super().__init__(emitted)
-        self.shift_in, self.capture = Signal(name="shift_in"), Signal(name="capture")
-        self.shift_out = Signal(name="shift_out")
+        self.shift_in, self.shift_out = Signal(name="shift_in"), Signal(name="shift_out")
+
+    def shifts(self, module: Module, capture: Value) -> None:
+        """The registers; ``capture`` takes the core's results."""
+        with module.If(self.shift_in):
+            module.d.sync += self.collected.eq(self.collect())
+        with module.If(capture):
+            module.d.sync += self.sending.eq(Cat(*self.results))
+        with module.Elif(self.shift_out):
+            module.d.sync += self.sending.eq(self.sending[BEAT_BITS:])
+
+
+class _ValidSerial(_ShiftedSerial):
+    def __init__(self, emitted: Emitted) -> None:
+        super().__init__(emitted)
+        self.start, self.done = Signal(name="start"), Signal(name="done")
+
+    def ports(self) -> list[Signal]:
+        """All pins."""
+        return [
+            self.clk, self.rst, self.serial_in, self.shift_in, self.start,
+            self.done, self.shift_out, self.serial_out,
+        ]
+
+    def elaborate(self, platform: object) -> Module:
+        """Called by Amaranth."""
+        m = Module()
+        self.domain(m, reset=True)
+        self.shifts(m, self.done)
+        m.submodules.core = self.core(i_rst=self.rst, i_in_valid=self.start, o_out_valid=self.done)
+        return m
+
+
+class _BareSerial(_ShiftedSerial):
+    def __init__(self, emitted: Emitted) -> None:
+        super().__init__(emitted)
+        self.capture = Signal(name="capture")
 
     def ports(self) -> list[Signal]:
         """All pins."""
@@ -118,11 +157,6 @@ class _BareSerial(_Serial):
         """Called by Amaranth."""
         m = Module()
         self.domain(m, reset=False)
-        with m.If(self.shift_in):
-            m.d.sync += self.collected.eq(self.collect())
-        with m.If(self.capture):
-            m.d.sync += self.sending.eq(Cat(*self.results))
-        with m.Elif(self.shift_out):
-            m.d.sync += self.sending.eq(self.sending[BEAT_BITS:])
+        self.shifts(m, self.capture)
         m.submodules.core = self.core()
         return m

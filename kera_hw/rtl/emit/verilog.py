@@ -20,10 +20,9 @@ from kera_hw.rtl.emit.handshake import (
     ShellSpec,
     Wires,
     instantiated,
-    needs_shell,
     shell_of,
 )
-from kera_hw.rtl.emit.layout import Control, Layout, control_of
+from kera_hw.rtl.emit.layout import Control, Layout, Protocol, control_of
 from kera_hw.rtl.emit.naming import inner_name, module_name, with_own_helpers
 from kera_hw.rtl.emit.pipeline import write_datapath
 from kera_hw.schedule.netlist import Netlist, bits_width
@@ -80,6 +79,17 @@ class Emitted:
         return f"<Verilog of {self.name}: {lines} lines, interface {self.interface}, {self.emitter} emitter>"
 
     @property
+    def protocol(self) -> Protocol:
+        """How items come and go."""
+        names = {port.name for port in self.ports}
+        return "stream" if "in_ready" in names else "valid" if "in_valid" in names else "none"
+
+    @property
+    def control(self) -> tuple[Port, ...]:
+        """The ports beside the data, the clock aside."""
+        return tuple(p for p in self.ports if p.name in _CONTROL_PORTS and p.name != "clk")
+
+    @property
     def data_inputs(self) -> tuple[Port, ...]:
         """The parameters' buses, in order."""
         return tuple(p for p in self.ports if p.direction == "input" and p.name not in _CONTROL_PORTS)
@@ -107,50 +117,50 @@ def emit_verilog(
     write = _write_amaranth if emitter == "amaranth" else _write_text
     control = control_of(netlist, plan, interface)
     outputs = tuple((out.bus, bits_width(out.bits)) for out in netlist.outputs)
-    body, layout = write(netlist, plan, interface, style, control)
+    body, layout = write(netlist, plan, style, control)
     name = module_name(netlist.name)
     parts = [*body, *_library("".join(body)), "`default_nettype wire\n"]
     banner = _banner(netlist, plan, interface, fingerprint)
     text = with_own_helpers(name, "\n".join(parts))
     return Emitted(
         name, f"{banner}\n{text}", interface, style,
-        _ports(netlist, outputs, interface), plan.latency_cycles, plan.initiation_interval,
+        _ports(netlist, outputs, control), plan.latency_cycles, plan.initiation_interval,
         layout.register_bits, layout.origins, tuple(layout.states), emitter,
     )
 
 
 def port_bits_to_spare(netlist: Netlist, plan: Plan, interface: Interface, emitter: Emitter) -> int:
     """How many more bits of inputs, or of outputs, Amaranth would take; negative where it takes no design."""
-    if emitter == "text" and not needs_shell(interface, control_of(netlist, plan, interface)):
+    if emitter == "text" and control_of(netlist, plan, interface).protocol == "none":
         return MOST_DATA_BITS
     inputs = sum(width for _, width in netlist.inputs)
     return MOST_DATA_BITS - max(inputs, sum(bits_width(out.bits) for out in netlist.outputs))
 
 
 def _write_text(
-    netlist: Netlist, plan: Plan, interface: Interface, style: Style, control: Control,
+    netlist: Netlist, plan: Plan, style: Style, control: Control,
 ) -> tuple[list[str], Layout]:
     """The control by way of Amaranth, the datapath as text."""
-    shell = needs_shell(interface, control)
+    shell = control.protocol != "none"
     top_name = module_name(netlist.name)
     name = inner_name(top_name, "datapath") if shell else top_name
     writer = write_ecp5_cell if style == "ecp5" else write_cell
     datapath = write_datapath(netlist, plan, name, control, writer)
     parts: list[str] = []
     if shell:
-        top = shell_of(interface, shell_spec(netlist, plan, control, instantiated(name)))
+        top = shell_of(shell_spec(netlist, plan, control, instantiated(name)))
         parts.append(_QUIET + "\n" + module_verilog(top, top_name, top.ports()) + _LOUD)
     return [*parts, _QUIET, datapath.text + _LOUD], datapath.layout
 
 
 def _write_amaranth(
-    netlist: Netlist, plan: Plan, interface: Interface, style: Style, control: Control,
+    netlist: Netlist, plan: Plan, style: Style, control: Control,
 ) -> tuple[list[str], Layout]:
     """Everything by way of Amaranth."""
     datapath = AmaranthDatapath(netlist, plan, control, style)
     layout = datapath.layout()
     spec = shell_spec(netlist, plan, control, datapath.build)
-    top = shell_of(interface, spec)
+    top = shell_of(spec)
     places = {place_of(cell.origin) for cell in netlist.cells if cell.origin is not None}
     sources = frozenset(f"{path}:{line}" for path, line in places)
     inside = Inside(sources, frozenset(layout.states), len(netlist.cells))
@@ -177,14 +187,18 @@ def _banner(netlist: Netlist, plan: Plan, interface: str, fingerprint: str | Non
     )
 
 
-def _ports(netlist: Netlist, outputs: tuple[tuple[str, int], ...], interface: str) -> tuple[Port, ...]:
-    stream = interface != "none"
+def _ports(netlist: Netlist, outputs: tuple[tuple[str, int], ...], control: Control) -> tuple[Port, ...]:
+    stream, strobed = control.protocol == "stream", control.protocol != "none"
     ports = [Port("clk", "input", 1)]
+    if strobed:
+        ports += [Port("rst", "input", 1), Port("in_valid", "input", 1)]
     if stream:
-        ports += [Port("rst", "input", 1), Port("in_valid", "input", 1), Port("in_ready", "output", 1)]
+        ports.append(Port("in_ready", "output", 1))
     ports += [Port(bus, "input", width) for bus, width in netlist.inputs]
+    if strobed:
+        ports.append(Port("out_valid", "output", 1))
     if stream:
-        ports += [Port("out_valid", "output", 1), Port("out_ready", "input", 1)]
+        ports.append(Port("out_ready", "input", 1))
     ports += [Port(bus, "output", width) for bus, width in outputs]
     return tuple(ports)
 

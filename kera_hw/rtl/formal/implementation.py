@@ -12,7 +12,7 @@ from kera_hw.rtl.formal.blocks import Block, scalar
 from kera_hw.rtl.formal.circuit import Bit, Circuit
 from kera_hw.rtl.formal.graph import CarriedTranslator
 from kera_hw.rtl.formal.terms import Term, Terms
-from kera_hw.rtl.formal.unroll import Cut, Fault, Unrolling
+from kera_hw.rtl.formal.unroll import Cut, Fault, Source, Unrolling
 from kera_hw.rtl.lower.design import FlatDesign
 from kera_hw.schedule.netlist import Netlist
 from kera_hw.schedule.plan import Plan
@@ -158,11 +158,24 @@ class Clocked:
 
     def initial_states(self, terms: Terms) -> tuple[Term | None, ...]:
         """What the first item after power-up meets in each state register; None of one that isn't there."""
-        unrolling = Unrolling(terms, self.circuit, _other_source(terms, 0))
+        unrolling = Unrolling(terms, self.circuit, self._others(terms, 0))
         return tuple(
             None if bits is None else unrolling.at(bits, self._read_time(k))
             for k, bits in enumerate(self._state_bits())
         )
+
+    def _others(self, terms: Terms, start: int) -> Source:
+        """What the ports show beside the item that enters at ``start``: one an interval, and no reset."""
+        other, interval = _other_source(terms, start), self.plan.initiation_interval
+
+        def source(bus: str, time: int, width: int) -> Term:
+            if bus == "rst":
+                return terms.const(0, width)
+            if bus == "in_valid":
+                return terms.const(int(time % interval == 0), width)
+            return other(bus, time, width)
+
+        return source
 
     def _read_time(self, state: int) -> int:
         return self.plan.stage[self.netlist.states[state].out]
@@ -182,7 +195,7 @@ class Clocked:
             for k, bits in enumerate(self._state_bits())
             if bits is not None
         ]
-        other = _other_source(terms, self.start)
+        other = self._others(terms, self.start)
 
         def source(bus: str, time: int, width: int) -> Term:
             own = time == self.start and any(leaf.bus == bus for leaf in self.flat.inputs)
@@ -211,6 +224,6 @@ class Clocked:
         return (*outputs, *states)
 
 
-def _other_source(terms: Terms, start: int) -> Callable[[str, int, int], Term]:
+def _other_source(terms: Terms, start: int) -> Source:
     """Inputs of other items: a variable for each bus and cycle."""
     return lambda bus, time, width: terms.var(f"{bus}@{time - start:+d}", width)

@@ -270,7 +270,13 @@ def _refuse(node: Node) -> None:
             ))
 
 
-def _result_buses(export: Export) -> list[tuple[str, Type]]:
+def parameter_buses(export: Export) -> list[tuple[str, Type]]:
+    """The bus of each parameter, whether or not it holds a bit."""
+    return [(f"in_{name}", kind) for name, kind in export.params]
+
+
+def result_buses(export: Export) -> list[tuple[str, Type]]:
+    """The bus of each result: a tuple has several."""
     if isinstance(export.result, TupleType):
         return [(f"out_{i}", item) for i, item in enumerate(export.result.items)]
     return [("out_data", export.result)]
@@ -364,7 +370,7 @@ def flatten_export(
 
 def _flatten(export: Export, store: Store, interval: int, carry_logic: bool) -> FlatDesign:
     flattener = Flattener(store, interval, carry_logic)
-    buses = [(f"in_{name}", kind) for name, kind in export.params]
+    buses = parameter_buses(export)
     inputs = _place(buses)
     states, _ = _states(export, flattener)
     kinds = [leaf.type for leaf in inputs] + [state.type for state in states]
@@ -378,7 +384,7 @@ def _flatten(export: Export, store: Store, interval: int, carry_logic: bool) -> 
         used += count
     assert used == len(scalars), "leaves of the ports and of the region differ"
     results = [ref for value in flattener.run(export.region, args) for ref in items_of(value)]
-    out_buses = _result_buses(export)
+    out_buses = result_buses(export)
     outputs = _place(out_buses)
     assert len(results) == len(outputs) + len(states), "leaves of the results and of the region differ"
     ends = [leaf.type for leaf in outputs] + [state.type for state in states]

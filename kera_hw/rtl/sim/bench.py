@@ -2,7 +2,8 @@
 
 The bench drives random valid and ready patterns and, if asked, a reset in mid-flight; it compares
 ``in_ready`` and ``out_valid`` with what the plan predicts in each cycle, and sees that offered data are held,
-that offers depend on no answer, and that no result comes unasked. The results are returned to be compared.
+that offers depend on no answer, and that no result comes unasked. Where there is no ready, it also offers
+what must be ignored, with other data. The results are returned to be compared.
 """
 from __future__ import annotations
 
@@ -137,8 +138,8 @@ def _build(emitted: Emitted, work: Path, trace: Trace, optimisation: Optimisatio
     wrapper.write_text(_wrapper(emitted), encoding="utf-8")
     values = {
         "IN_WORDS": _bus_words(emitted.data_inputs), "OUT_WORDS": _bus_words(emitted.data_outputs),
-        "STREAM": int(emitted.interface != "none"), "LATENCY": emitted.latency_cycles,
-        "INTERVAL": emitted.initiation_interval,
+        "STROBES": int(emitted.protocol != "none"), "READY": int(emitted.protocol == "stream"),
+        "LATENCY": emitted.latency_cycles, "INTERVAL": emitted.initiation_interval,
     }
     header.write_text("".join(f"#define {name} {value}\n" for name, value in values.items()))
     source = resources.files("kera_hw.rtl.sim").joinpath("bench.cpp").read_text("utf-8")
@@ -153,11 +154,9 @@ def _build(emitted: Emitted, work: Path, trace: Trace, optimisation: Optimisatio
 def _wrapper(emitted: Emitted) -> str:
     """A top level with fixed port names: all data inputs on one bus, all outputs on another, word by word."""
     ports, connections = ["input wire clk"], [".clk(clk)"]
-    if emitted.interface != "none":
-        for port in emitted.ports:
-            if port.name in ("rst", "in_valid", "out_ready", "in_ready", "out_valid"):
-                ports.append(f"{port.direction} wire {port.name}")
-                connections.append(f".{port.name}({port.name})")
+    for port in emitted.control:
+        ports.append(f"{port.direction} wire {port.name}")
+        connections.append(f".{port.name}({port.name})")
     ports.append(f"input wire [{32 * _bus_words(emitted.data_inputs) - 1}:0] data_in")
     ports.append(f"output wire [{32 * _bus_words(emitted.data_outputs) - 1}:0] data_out")
     low = 0

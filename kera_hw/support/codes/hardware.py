@@ -43,4 +43,11 @@ TABLE: Table = (
      "The top module has the function's name with an underscore behind it, since the name itself is a word "
      "of Verilog, SystemVerilog or C++, or one that tools keep for themselves, such as `std`, `TOP` and "
      "`main`. Nothing needs to be done; rename the function for a module of another name."),
+    ("K0617", "valid bits without a handshake",
+     "With `--interface none` a function that takes an item in every cycle and keeps nothing has its data "
+     "and a clock alone. Where state outlives an item, or an item takes the circuit for several cycles, the "
+     "circuit has to know which cycles hold one: it has in_valid, out_valid and a synchronous rst besides. "
+     "out_valid follows in_valid after the latency, and nothing stalls. in_valid may be high at most every "
+     "so many cycles as the plan's interval says; an item that comes earlier is ignored, it changes no state "
+     "and has no result."),
 )

@@ -12,4 +12,6 @@ def Out(description: object) -> Member: ...
 class Component(Elaboratable):
     i: Any
     o: Any
+    in_valid: Any
+    out_valid: Any
     def __init__(self, signature: Mapping[str, Member]) -> None: ...
