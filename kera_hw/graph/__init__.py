@@ -14,11 +14,12 @@ from kera_hw.graph.node import (
     signature,
 )
 from kera_hw.graph.printer import print_graph, print_region, short_hash
+from kera_hw.graph.splice import splice
 from kera_hw.graph.store import Store
 from kera_hw.graph.verifier import verify_graph, verify_region
 
 __all__ = [
     "Export", "Graph", "Node", "Origin", "Ref", "Region", "StateVar", "Store", "print_graph",
-    "print_region", "read_keg", "regions_in_order", "regions_of", "short_hash", "signature",
+    "print_region", "read_keg", "regions_in_order", "regions_of", "short_hash", "signature", "splice",
     "verify_graph", "verify_region", "write_keg",
 ]

@@ -6,16 +6,20 @@ for each region (``compile_region``) and kept.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from enum import Enum
 from functools import lru_cache
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
-from kera_hw.graph.node import Node, Region, regions_of
+from kera_hw.graph.node import Node, Ref, Region, regions_of
+from kera_hw.interp.memories import Memory, needs_of
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Array, Attrs, EvalCall, EvaluateRule, RegionLike
-from kera_hw.types import Type
+from kera_hw.support import toposort
+from kera_hw.types import Type, shape_of
 
 CACHED_REGIONS = 4096
 
@@ -30,48 +34,78 @@ class Step(NamedTuple):
     attrs: Attrs
     first_out: int
     dying: tuple[int, ...]
+    use: Use
 
 
-def _step(node: Node, operands: tuple[int, ...], first_out: int, dying: tuple[int, ...]) -> Step:
+class Use(Enum):
+    """What a step does with memory that is updated in place."""
+
+    NONE = "none"
+    READ = "read"  # takes out a copy
+    WRITE = "write"
+
+
+def _step(node: Node, operands: tuple[int, ...], first_out: int, dying: tuple[int, ...], use: Use) -> Step:
     arg_types = tuple(ref.type for ref in node.inputs)
     evaluate = OPS[node.opcode].evaluate
-    return Step(evaluate, operands, arg_types, node.types, dict(node.attrs), first_out, dying)
+    return Step(evaluate, operands, arg_types, node.types, dict(node.attrs), first_out, dying, use)
 
 
 class Program:
-    """A region made ready for evaluation, with its constants at the batch size used last."""
+    """Some values of a region made ready for evaluation, with its constants at the batch size used last.
 
-    __slots__ = ("_constants", "_constants_batch", "_sources", "params", "results", "slots", "steps")
+    ``given`` are the values it starts from, in the order of the arguments; without it the parameters.
+    ``memories`` are those of them that may be updated in place (``find_memories``).
+    """
 
-    def __init__(self, region: Region) -> None:
-        nodes = region.nodes()
+    __slots__ = (
+        "_constants", "_constants_batch", "_sources", "params", "results", "slots", "steps",
+        "widest",
+    )
+
+    def __init__(
+        self, results: Sequence[Ref], given: Sequence[Ref] | None = None, memories: Iterable[Memory] = ()
+    ) -> None:
+        outside = frozenset(given or ())
+        uses = {node: Use.READ for memory in memories for node in memory.readers}
+        uses.update({node: Use.WRITE for memory in memories for node in memory.writers})
+        nodes = toposort(
+            [ref.node for ref in results if ref not in outside], needs_of(outside, memories)
+        )
         places: dict[Node, int] = {}
-        self.slots = 0
+        self.slots = len(outside)
         for node in nodes:
             places[node] = self.slots
             self.slots += len(node.types)
-        self.results = tuple(places[ref.node] + ref.index for ref in region.results)
+        arguments = {ref: place for place, ref in enumerate(dict.fromkeys(given or ()))}
+
+        def place_of(ref: Ref) -> int:
+            return arguments[ref] if ref in arguments else places[ref.node] + ref.index
+
+        self.results = tuple(place_of(ref) for ref in results)
         last_use: dict[int, Node] = {}
         for node in nodes:
             for ref in node.inputs:
-                last_use[places[ref.node] + ref.index] = node
+                last_use[place_of(ref)] = node
         for slot in self.results:
             last_use.pop(slot, None)
         dying: dict[Node, list[int]] = {}
         for slot, node in last_use.items():
             dying.setdefault(node, []).append(slot)
-        self.params: list[tuple[int, int]] = []
+        self.params: list[tuple[int, int]] = [(arguments[ref], k) for k, ref in enumerate(given or ())]
         self._sources: list[Step] = []
         self.steps: list[Step] = []
         for node in nodes:
-            operands = tuple(places[ref.node] + ref.index for ref in node.inputs)
             if node.opcode == "core.param":
                 index = node.attr("index")
-                assert isinstance(index, int)
+                assert isinstance(index, int) and given is None, "a parameter that is not given"
                 self.params.append((places[node], index))
                 continue
-            step = _step(node, operands, places[node], tuple(dying.get(node, ())))
+            operands = tuple(place_of(ref) for ref in node.inputs)
+            step = _step(node, operands, places[node], tuple(dying.get(node, ())), uses.get(node, Use.NONE))
             (self._sources if node.opcode == "core.constant" else self.steps).append(step)
+        kinds = [kind for node in nodes for kind in node.types]
+        self.widest = max((prod(shape_of(kind)) for kind in kinds), default=0)  # elements of a value
         self._constants: list[tuple[int, Array]] = []
         self._constants_batch = -1
 
@@ -89,7 +123,7 @@ class Program:
 @lru_cache(maxsize=CACHED_REGIONS)
 def compile_region(region: Region) -> Program:
     """The region's program; regions are compared by identity."""
-    return Program(region)
+    return Program(region.results)
 
 
 class Context:
@@ -122,12 +156,14 @@ class Context:
             values[slot] = value
         many = self.batch > 1
         for step in program.steps:
-            evaluate, places, arg_types, types, attrs, place, dying = step
+            evaluate, places, arg_types, types, attrs, place, dying, use = step
             operands = tuple([values[slot] for slot in places])
             if many and _same_in_all_lanes(operands):
                 outs = self._once(step, operands)
             else:
-                outs = evaluate(EvalCall(self, operands, arg_types, types, attrs))
+                outs = evaluate(EvalCall(self, operands, arg_types, types, attrs, use is Use.WRITE))
+            if use is Use.READ:
+                outs = [out if out.base is None else out.copy() for out in outs]
             for out in outs:
                 values[place] = out
                 place += 1

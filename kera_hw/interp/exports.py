@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from kera_hw.graph.node import Export, Region, regions_of
 from kera_hw.interp.evaluator import Context, compile_region, unsupported_ops
+from kera_hw.interp.lanes import LEAST_ITEMS
+from kera_hw.interp.streams import empty_results, initial_state, run_items, stream_of
 from kera_hw.interp.values import Value, flatten_value, item_count, reject, unflatten_value
 from kera_hw.numerics.arrays import Array
-from kera_hw.ops.registry import OPS
-from kera_hw.ops.spec import EvalCall
 from kera_hw.support import Diagnostic, KeraError, toposort
-from kera_hw.types import Type, leaf_types, numpy_dtype, shape_of
+from kera_hw.types import Type
 
 MAX_DEPTH = 200  # a level of nesting costs the evaluator a few levels of Python's stack
 
@@ -35,9 +35,10 @@ def run_export(export: Export, inputs: Mapping[str, Value], batch: int | bool = 
 def run_leaves(export: Export, args: list[Array], items: int) -> list[Array]:
     """Result leaves of ``items`` items from canonical batch-first parameter leaves."""
     if items == 0:
-        return _empty(leaf_types(export.result), 0)
+        return empty_results(export)
     if export.kind == "stream":
-        return _run_stream(export, args, items)
+        run = stream_of(export).run if items >= LEAST_ITEMS else partial(run_items, export)
+        return run(args, initial_state(export), items)[0]
     results = Context(items).execute(compile_region(export.region), args)
     return [np.ascontiguousarray(result) for result in results]
 
@@ -100,31 +101,3 @@ def _arguments(export: Export, inputs: Mapping[str, Value], count: int | None) -
             reject("K0911", f"`{export.name}` takes `{name}` of type {kind}, which is missing.")
         leaves += flatten_value(kind, inputs[name], count, name)
     return leaves
-
-
-def _empty(kinds: tuple[Type, ...], items: int) -> list[Array]:
-    return [np.zeros((items, *shape_of(kind)), numpy_dtype(kind)) for kind in kinds]
-
-
-def initial_state(export: Export) -> list[Array]:
-    """The state leaves at reset, as a batch of one."""
-    context = Context(1)
-    found: list[Array] = []
-    for var in export.state:
-        node = var.initial.node
-        call = EvalCall(context, (), (), node.types, dict(node.attrs))
-        found.append(OPS[node.opcode].evaluate(call)[var.initial.index])
-    return found
-
-
-def _run_stream(export: Export, args: list[Array], items: int) -> list[Array]:
-    """Items one after another through the state, each a batch of one."""
-    kinds = leaf_types(export.result)
-    outs = _empty(kinds, items)
-    program, context, state = compile_region(export.region), Context(1), initial_state(export)
-    for k in range(items):
-        results = context.execute(program, [*(arg[k : k + 1] for arg in args), *state])
-        for position, out in enumerate(outs):
-            out[k] = results[position][0]
-        state = results[len(outs):]
-    return outs

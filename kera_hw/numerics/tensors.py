@@ -45,11 +45,11 @@ def index(a: Array, indices: Sequence[Array]) -> Array:
     return a[(_lanes(a.shape[0], 0), *places)]
 
 
-def update(a: Array, value: Array, indices: Sequence[Array]) -> Array:
-    """A copy with one element a lane replaced; an empty tensor stays as it is."""
+def update(a: Array, value: Array, indices: Sequence[Array], in_place: bool = False) -> Array:
+    """A copy (or the array itself) with one element a lane replaced; an empty tensor stays as it is."""
     if 0 in a.shape[1:]:
         return a
-    out = a.copy()
+    out = a if in_place else a.copy()
     places = [clamped(i, extent - 1) for i, extent in zip(indices, a.shape[1:])]
     if all(isinstance(place, int) for place in places):
         out[(slice(None), *places)] = value
@@ -77,9 +77,9 @@ def slice_window(a: Array, sizes: Sequence[int], starts: Sequence[Array]) -> Arr
     return a[_window(a, sizes, starts)]
 
 
-def update_window(a: Array, patch: Array, starts: Sequence[Array]) -> Array:
-    """A copy with a window replaced by ``patch``."""
-    out = a.copy()
+def update_window(a: Array, patch: Array, starts: Sequence[Array], in_place: bool = False) -> Array:
+    """A copy (or the array itself) with a window replaced by ``patch``."""
+    out = a if in_place else a.copy()
     out[_window(a, patch.shape[1:], starts)] = patch
     return out
 

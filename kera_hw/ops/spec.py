@@ -81,6 +81,7 @@ UnsupportedRule = Callable[[tuple[Type, ...], tuple[Type, ...]], Type | None]
 class EvalCall(NamedTuple):
     """One evaluation: operand values with their types, the result types and the attributes.
 
+    ``reusable``: nobody reads the first operand's array again, so that the result may be made in it.
     A named tuple because one is made for every operation evaluated.
     """
 
@@ -89,6 +90,7 @@ class EvalCall(NamedTuple):
     arg_types: tuple[Type, ...]
     types: tuple[Type, ...]
     attrs: Attrs
+    reusable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

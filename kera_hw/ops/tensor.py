@@ -70,11 +70,11 @@ def _slice(call: EvalCall) -> Sequence[Array]:
 
 
 def _update(call: EvalCall) -> Sequence[Array]:
-    return (tensors.update(call.args[0], call.args[1], call.args[2:]),)
+    return (tensors.update(call.args[0], call.args[1], call.args[2:], call.reusable),)
 
 
 def _update_slice(call: EvalCall) -> Sequence[Array]:
-    return (tensors.update_window(call.args[0], call.args[1], call.args[2:]),)
+    return (tensors.update_window(call.args[0], call.args[1], call.args[2:], call.reusable),)
 
 
 def _gather(call: EvalCall) -> Sequence[Array]:

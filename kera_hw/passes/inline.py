@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kera_hw.graph import Graph, Ref, Region, Store
+from kera_hw.graph import Graph, Ref, Region, Store, splice
 from kera_hw.passes.constants import splat_value
-from kera_hw.passes.rewrite import Candidate, Rewriter, splice
+from kera_hw.passes.rewrite import Candidate, Rewriter
 
 # Bodies up to this many nodes are cheaper to see through than to keep apart.
 MAX_INLINE_NODES = 256

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kera_hw.graph import Graph, Node, Ref, Region, Store
-from kera_hw.passes.rewrite import Candidate, Rewriter, splice
+from kera_hw.graph import Graph, Node, Ref, Region, Store, splice
+from kera_hw.passes.rewrite import Candidate, Rewriter
 
 # Attribute that holds the regions, and how many leading operands and region parameters are not captures.
 _REGION_ATTRS = {
