@@ -13,11 +13,15 @@ from kera_hw.schedule.netlist import (
     Fold,
     Input,
     Lut,
+    Moves,
     Mul,
     Mux,
     Netlist,
+    RegisterPin,
     Rom,
     StateOut,
+    StateReg,
+    WriteControl,
     bits_width,
 )
 
@@ -33,8 +37,23 @@ def evaluate(netlist: Netlist, items: Sequence[Mapping[str, int]]) -> list[dict[
                 assert all(s.cell is None or s.cell < index for s in bits), "cells are not in order"
             values.append(_cell(cell, values, item, state))
         results.append({out.bus: _read(out.bits, values) for out in netlist.outputs})
-        state = [_read(reg.next, values) for reg in netlist.states]
+        state = [_following(reg, now, values) for reg, now in zip(netlist.states, state)]
     return results
+
+
+def _following(reg: StateReg, now: int, values: Sequence[int]) -> int:
+    """The state after an item, bit by bit: each by the one control that names it, if any does."""
+    following, total = _read(reg.next, values), 0
+    for bit in range(reg.width):
+        source = following
+        for control in reg.controls:
+            if control.low <= bit < control.low + control.width:
+                if control.enable is not None and not values[control.enable]:
+                    source = now
+                if control.reset is not None and values[control.reset]:
+                    source = reg.initial
+        total |= (source >> bit & 1) << bit
+    return total
 
 
 def _read(bits: Bits, values: Sequence[int]) -> int:
@@ -79,6 +98,10 @@ def _cell(cell: Cell, values: Sequence[int], item: Mapping[str, int], state: Seq
         return item[cell.bus] >> cell.low & mask
     if isinstance(cell, StateOut):
         return state[cell.state]
+    if isinstance(cell, WriteControl):
+        return int(isinstance(cell, Moves))
+    if isinstance(cell, RegisterPin):
+        return _read(cell.bits, values)
     if isinstance(cell, Lut):
         return _bitwise(cell.expr, cell.inputs, cell.width, values)
     if isinstance(cell, Chain):

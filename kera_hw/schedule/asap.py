@@ -1,7 +1,8 @@
 """Systems of difference constraints: earliest and latest stages, and the loop that makes one infeasible.
 
 Forward constraints (u, v, c), stage[v] >= stage[u] + c, always lead to a larger node, so one sweep settles
-them. Backward ones close the loops through state registers: stage[read] >= stage[write] - (II - 1).
+them. Backward ones close the loops through state registers: stage[read] >= stage[write] - (II - 1); and keep
+what controls a register in the stage that writes it: stage[control] >= stage[write].
 """
 from __future__ import annotations
 
@@ -10,18 +11,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kera_hw.schedule.netlist import WriteControl
 from kera_hw.schedule.problem import IntArray, Problem
 
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Forward constraints as arrays; backward ones as (write node, read node)."""
+    """Forward constraints as arrays; backward ones as (write node, read node).
+
+    ``controls`` are (write node, cell) of cells in the same stage as that write.
+    """
 
     source: IntArray
     target: IntArray
     distance: IntArray
     loops: tuple[tuple[int, int], ...]
     node_count: int
+    controls: tuple[tuple[int, int], ...] = ()
+
+    def backward(self, interval: int) -> list[tuple[int, int, int]]:
+        """Backward constraints (u, v, c) at an initiation interval."""
+        return [*((u, v, 1 - interval) for u, v in self.loops), *((u, v, 0) for u, v in self.controls)]
 
     def rows(self) -> list[tuple[int, int, int]]:
         """Forward constraints as (u, v, c), sorted by v, then u."""
@@ -35,11 +45,17 @@ def build_constraints(problem: Problem, pairs: tuple[IntArray, IntArray]) -> Con
     cells, states = problem.cell_count, problem.netlist.states
     rows: list[tuple[int, int, int]] = [(0, problem.end, 0)] if cells else []
     loops: list[tuple[int, int]] = []
+    controls: list[tuple[int, int]] = []
     for index, state in enumerate(states):
         write = problem.write_node(index)
         rows += [(state.out, write, 0), (write, problem.end, 1)]
-        rows += [(s.cell, write, int(problem.latency[s.cell])) for s in state.next if s.cell is not None]
+        read = {s.cell for bits in state.operands() for s in bits if s.cell is not None}
+        rows += [(cell, write, int(problem.latency[cell])) for cell in sorted(read)]
         loops.append((write, state.out))
+        controls += [(write, pin) for pin in state.pins()]
+    for index, cell in enumerate(problem.netlist.cells):
+        if isinstance(cell, WriteControl):
+            controls.append((problem.write_node(cell.state), index))
     read_by_cells = np.zeros(cells, dtype=bool)
     read_by_cells[problem.edges.source] = True
     at_end = {s.cell for output in problem.netlist.outputs for s in output.bits if s.cell is not None}
@@ -50,7 +66,7 @@ def build_constraints(problem: Problem, pairs: tuple[IntArray, IntArray]) -> Con
     target = np.concatenate([problem.edges.target, fixed[:, 1], pairs[1]])
     own = problem.latency[problem.edges.source]
     distance = np.concatenate([own, fixed[:, 2], np.ones(len(pairs[0]), dtype=np.int64)])
-    return Constraints(source, target, distance, tuple(loops), problem.end + 1)
+    return Constraints(source, target, distance, tuple(loops), problem.end + 1, tuple(controls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +85,7 @@ class Loop:
 
 def earliest(constraints: Constraints, interval: int) -> list[int] | Loop:
     """Every node's least stage (the end node's: at least 1) at an initiation interval, or what forbids it."""
-    edges = constraints.rows()
+    edges, backward = constraints.rows(), constraints.backward(interval)
     stage = [0] * constraints.node_count
     stage[-1] = 1
     parent: list[tuple[int, int] | None] = [None] * constraints.node_count
@@ -79,12 +95,12 @@ def earliest(constraints: Constraints, interval: int) -> list[int] | Loop:
                 stage[v] = stage[u] + c
                 parent[v] = (u, c)
         changed = False
-        for write, read in constraints.loops:
-            if stage[write] - (interval - 1) > stage[read]:
-                stage[read] = stage[write] - (interval - 1)
-                parent[read] = (write, 0)
+        for u, v, c in backward:
+            if stage[u] + c > stage[v]:
+                stage[v] = stage[u] + c
+                parent[v] = (u, 0)
                 changed = True
-                if (loop := _cycle(parent, read, constraints)) is not None:
+                if (loop := _cycle(parent, v, constraints)) is not None:
                     return loop
         if not changed:
             return stage
@@ -93,13 +109,13 @@ def earliest(constraints: Constraints, interval: int) -> list[int] | Loop:
 def _cycle(parent: Sequence[tuple[int, int] | None], node: int, constraints: Constraints) -> Loop | None:
     """The cycle through ``node`` in the parent relation, if it lies on one."""
     nodes = [node]
-    distance = 0
+    distance, loops = 0, set(constraints.loops)
     while (step := parent[nodes[-1]]) is not None:
         distance += step[1]
         if step[0] == node:
             nodes.reverse()
-            writes = {write for write, _ in constraints.loops}
-            return Loop(tuple(nodes), distance, sum(n in writes for n in nodes))
+            steps = zip(nodes, [*nodes[1:], nodes[0]])
+            return Loop(tuple(nodes), distance, sum(step in loops for step in steps))
         nodes.append(step[0])
         if len(nodes) > len(parent):  # a cycle not through this node: its own read node will report it
             return None
@@ -111,7 +127,7 @@ def latest(constraints: Constraints, interval: int, stage_count: int, pinned: Se
 
     Meaningful only where ``earliest`` succeeds with an end no later than ``stage_count``.
     """
-    edges = constraints.rows()[::-1]
+    edges, backward = constraints.rows()[::-1], constraints.backward(interval)
     stage = [stage_count] * constraints.node_count
     for node in pinned:
         stage[node] = 0
@@ -119,9 +135,9 @@ def latest(constraints: Constraints, interval: int, stage_count: int, pinned: Se
         for u, v, c in edges:
             stage[u] = min(stage[u], stage[v] - c)
         changed = False
-        for write, read in constraints.loops:
-            if stage[read] + interval - 1 < stage[write]:
-                stage[write] = stage[read] + interval - 1
+        for u, v, c in backward:
+            if stage[v] - c < stage[u]:
+                stage[u] = stage[v] - c
                 changed = True
         if not changed:
             return stage

@@ -11,9 +11,22 @@ from dataclasses import dataclass
 from math import log2
 
 from kera_hw.schedule.device import Device
-from kera_hw.schedule.netlist import Add, Bits, Cell, Fold, Input, Lut, Mul, Mux, Rom, StateOut
+from kera_hw.schedule.netlist import (
+    Add,
+    Bits,
+    Cell,
+    Fold,
+    Lut,
+    Mul,
+    Mux,
+    RegisterPin,
+    Rom,
+    WriteControl,
+    is_leaf,
+)
 from kera_hw.schedule.resource_model import TILE_RANKS
 
+_SHARING = 8  # flip-flops of a tile, which share the wire of a control
 _LIKELY_DOUBLINGS = 7  # of near-critical end points, in a pipeline of some size
 
 
@@ -47,6 +60,9 @@ class DelayModel:
             if cell.latency_cycles:
                 return round(max(0.0, timing.dsp_setup_ps - timing.setup_ps))
             return round(timing.dsp_ps + timing.dsp_tile_ps * _levels(self.dsp_tiles_a_side(cell)))
+        if isinstance(cell, RegisterPin):
+            setup = timing.reset_setup_ps if cell.reset else timing.enable_setup_ps
+            return round(max(0.0, setup - timing.setup_ps))
         if isinstance(cell, Fold):  # the choice between the initial and the next value
             return round(timing.lut_ps)
         return 0
@@ -93,6 +109,8 @@ class DelayModel:
     def clk_to_q_ps(self, cell: Cell) -> int:
         """Time from the clock edge until a register shows ``cell``'s value (``Mul``, ``Rom``: their own)."""
         timing = self.device.timing
+        if isinstance(cell, WriteControl):  # one gate over registers of the control
+            return round(timing.clk_to_q_ps + timing.lut_ps) + self.route_ps(cell, 1)
         if isinstance(cell, Rom) and cell.latency_cycles:
             return round(timing.bram_clk_to_q_ps)
         if not isinstance(cell, Mul) or cell.latency_cycles == 0 or cell.latency_cycles > TILE_RANKS:
@@ -107,7 +125,7 @@ class DelayModel:
 
     def cell_delay(self, cell: Cell, fanout: int = 1) -> int:
         """Time a cell adds to a path, the wire to it from a driver with ``fanout`` loads included (ps)."""
-        if isinstance(cell, Input | StateOut):
+        if is_leaf(cell):
             return 0
         return self.route_ps(cell, fanout) + self.logic_ps(cell)
 
@@ -141,6 +159,8 @@ def loads(cell: Cell) -> list[tuple[Bits, int]]:
         return [(cell.select, cell.width * per_bit), *((bits, 1) for bits in cell.choices)]
     if isinstance(cell, Rom) and not cell.latency_cycles:
         return [(cell.address, cell.width * max(1, len(cell.contents) // 16))]
+    if isinstance(cell, RegisterPin):
+        return [(cell.bits, -(-cell.registers // _SHARING))]
     return [(bits, 1) for bits in cell.operands()]
 
 

@@ -19,6 +19,8 @@ class Timing:
 
     clk_to_q_ps: float
     setup_ps: float
+    enable_setup_ps: float
+    reset_setup_ps: float
     lut_ps: float
     mux_level_ps: float
     mux_exit_ps: float
@@ -47,6 +49,7 @@ class Area:
     carry_bits_per_cell: int
     luts_per_carry_cell: int
     dsp_width: int
+    least_controlled: int
     bram_bits: int = 0
     bram_width: int = 0
     bram_ranks: int = 0

@@ -4,7 +4,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kera_hw.schedule.asap import Constraints, Loop
-from kera_hw.schedule.netlist import Add, Cell, Fold, Input, Lut, Mul, Mux, Rom, StateOut
+from kera_hw.schedule.netlist import (
+    Add,
+    Cell,
+    Fold,
+    Input,
+    Lut,
+    Mul,
+    Mux,
+    RegisterPin,
+    Rom,
+    StateOut,
+    WriteControl,
+)
 from kera_hw.schedule.plan import Recurrence
 from kera_hw.schedule.problem import Problem
 from kera_hw.support.diagnostic import Diagnostic
@@ -31,6 +43,10 @@ def operation(cell: Cell) -> str:
         return f"{cell.width}-bit logic"
     if isinstance(cell, Input):
         return f"input `{cell.bus}`"
+    if isinstance(cell, RegisterPin):
+        return f"{'reset' if cell.reset else 'enable'} of {cell.registers} flip-flops"
+    if isinstance(cell, WriteControl):
+        return "flow control"
     return "state" if isinstance(cell, StateOut) else "operation"
 
 

@@ -17,10 +17,12 @@ Everything here is immutable and target-independent data; their meanings are:
   with that many register ranks inside (address, then output).
 * ``Fold``  registers around one step's logic, which works ``count`` times for an item: see the class.
 * ``StateOut``  the present value of a state register.
+* ``Moves``, ``Restart``  what the control around the pipeline says in the stage that writes a state.
+* ``RegisterPin``  one signal as the enable, or the synchronous reset, of registers: see ``StateControl``.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -189,6 +191,35 @@ class StateOut(Cell):
     state: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteControl(Cell):
+    """A signal of the control around the pipeline, in the stage that writes state register ``state``."""
+
+    state: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moves(WriteControl):
+    """Whether that stage holds an item, and the pipeline moves: 1 for every item, once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart(WriteControl):
+    """The design's reset: 0 while items pass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterPin(Cell):
+    """One bit as the reset, else the enable, of ``registers`` flip-flops: no logic, a wire and a setup."""
+
+    bits: Bits
+    registers: int
+    reset: bool = False
+
+    def operands(self) -> tuple[Bits, ...]:
+        return (self.bits,)
+
+
 @dataclass(frozen=True, slots=True)
 class FoldRegister:
     """One register of a ``Fold``: its bus in the step, and the buses of its next value and of its enable.
@@ -227,6 +258,11 @@ class Fold(Cell):
         return self.initial
 
 
+def is_leaf(cell: Cell) -> bool:
+    """Whether a cell only shows what comes from elsewhere."""
+    return isinstance(cell, Input | StateOut | WriteControl)
+
+
 def internal_ranks(cell: Cell) -> int:
     """Register ranks inside a cell: its output appears so many stages after the one it works in."""
     return cell.latency_cycles if isinstance(cell, Mul | Rom | Fold) else 0
@@ -238,14 +274,52 @@ def least_interval(netlist: Netlist) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class StateControl:
+    """How bits [low, low + width) of a state change; ``reset`` and ``enable`` are ``RegisterPin`` cells.
+
+    They return to their initial values when ``reset`` is high, else take the next value when ``enable`` is.
+    An enable is low where ``Moves`` is, and so is a reset unless ``Restart`` is high. Without an enable they
+    change with every item, without a reset the design's own resets them.
+    """
+
+    low: int
+    width: int
+    enable: int | None = None
+    reset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StateReg:
-    """A state register: initial value, the cell that reads it, the vector it takes for the next item."""
+    """A state register: initial value, the cell that reads it, the vector it takes for the next item.
+
+    ``controls``, lowest first, name bits that do not simply change with every item.
+    """
 
     name: str
     width: int
     initial: int
     out: int
     next: Bits
+    controls: tuple[StateControl, ...] = ()
+
+    def groups(self) -> Iterator[StateControl]:
+        """All bits, those between the controls as well."""
+        low = 0
+        for control in (*self.controls, StateControl(self.width, 0)):
+            if low < control.low:
+                yield StateControl(low, control.low - low)
+            if control.width:
+                yield control
+            low = control.low + control.width
+
+    def pins(self) -> Iterator[int]:
+        """The cells that control its flip-flops, each once."""
+        named = (pin for control in self.controls for pin in (control.enable, control.reset))
+        return iter(dict.fromkeys(pin for pin in named if pin is not None))
+
+    def operands(self) -> tuple[Bits, ...]:
+        """All that is read in the stage that writes the register."""
+        return (self.next, *(cell_bits(pin, 1) for pin in self.pins()))
 
 
 @dataclass(frozen=True, slots=True)

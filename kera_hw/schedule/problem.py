@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kera_hw.schedule.delay_model import DelayModel, loads
-from kera_hw.schedule.netlist import Bits, Fold, Netlist, internal_ranks
+from kera_hw.schedule.netlist import Bits, Fold, Netlist, WriteControl, internal_ranks
 
 IntArray = NDArray[np.int64]
 _SHARE = 4096  # path starts handled at once while looking for timing pairs: bounds memory
@@ -74,7 +74,7 @@ class Problem:
     logic_ps: IntArray
     clk_to_q_ps: IntArray
     latency: IntArray  # internal register ranks per cell: 0 except for Mul and Rom
-    base_ps: IntArray  # arrival of each cell's output when all its inputs come from registers
+    base_ps: IntArray  # arrival of each cell's output when all its inputs come from registers, if they can
     step_ps: IntArray  # time of one step of a folded loop; 0 for other cells
 
     @property
@@ -101,7 +101,7 @@ def build_problem(netlist: Netlist, model: DelayModel) -> Problem:
     latency = np.array([internal_ranks(c) for c in cells], dtype=np.int64)
     steps = [_step_ps(cell, model) if isinstance(cell, Fold) else 0 for cell in cells]
     step = np.array(steps, dtype=np.int64)
-    base = np.maximum(_base(edges, clk_to_q, latency), step)
+    base = np.maximum(_base(netlist, edges, clk_to_q, latency), step)
     runs = _runs(readings)
     return Problem(netlist, model, readings, runs, edges, logic, clk_to_q, latency, base, step)
 
@@ -117,12 +117,19 @@ def _step_ps(cell: Fold, model: DelayModel) -> int:
     return max(settled, default=0) + model.route_ps(cell, 1) + model.logic_ps(cell)
 
 
-def _base(edges: Edges, clk_to_q: IntArray, latency: IntArray) -> IntArray:
+def _base(netlist: Netlist, edges: Edges, clk_to_q: IntArray, latency: IntArray) -> IntArray:
     base = np.zeros(len(clk_to_q), dtype=np.int64)
     half = latency == 1  # registers before the product only: it must settle within the next stage
     base[half] = clk_to_q[half]
     np.maximum.at(base, edges.target, clk_to_q[edges.source] + edges.registered_ps)
-    return np.where(base == 0, clk_to_q, base)
+    base = np.where(base == 0, clk_to_q, base)
+    tied = np.array([isinstance(cell, WriteControl) for cell in netlist.cells], dtype=bool)
+    if tied.any():  # what follows a state's control works in the same stage, its path is never cut
+        for source, target, chained, _ in edges.rows():
+            if tied[source]:
+                tied[target] = True
+                base[target] = max(base[target], base[source] + chained)
+    return base
 
 
 def with_fanout(problem: Problem, fanout: IntArray) -> Problem:
@@ -136,7 +143,8 @@ def with_fanout(problem: Problem, fanout: IntArray) -> Problem:
         edges, chained_ps=edges.chained_ps + change, registered_ps=edges.registered_ps + change,
         route_ps=route, fanout=fanout,
     )
-    base = np.maximum(_base(edges, problem.clk_to_q_ps, problem.latency), problem.step_ps)
+    base = _base(problem.netlist, edges, problem.clk_to_q_ps, problem.latency)
+    base = np.maximum(base, problem.step_ps)
     return replace(problem, edges=edges, base_ps=base)
 
 
@@ -184,7 +192,8 @@ def _readings(netlist: Netlist) -> tuple[tuple[Reading, ...], ...]:
             note(bits, index, each)
     end = len(netlist.cells) + len(netlist.states)
     for index, state in enumerate(netlist.states):
-        note(state.next, len(netlist.cells) + index, 1)
+        for bits in state.operands():
+            note(bits, len(netlist.cells) + index, 1)
     for output in netlist.outputs:
         note(output.bits, end, 1)
     return tuple(tuple(readings) for readings in found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from kera_hw.schedule.explain import cell_label, operation
-from kera_hw.schedule.netlist import Cell, Input, Netlist, StateOut
+from kera_hw.schedule.netlist import Netlist, is_leaf
 from kera_hw.schedule.plan import Plan
 
 
@@ -59,13 +59,9 @@ def _start_ps(netlist: Netlist, plan: Plan, index: int) -> int:
     cell = netlist.cells[index]
     drivers = {s.cell for bits in cell.operands() for s in bits if s.cell is not None}
     here = [d for d in drivers if plan.available[d] == plan.stage[index]]
-    chained = [d for d in here if not _is_leaf(netlist.cells[d])]
+    chained = [d for d in here if not is_leaf(netlist.cells[d])]
     own = plan.arrival_ps[index] if plan.available[index] == plan.stage[index] else plan.clock_ps
     return min(own, max((plan.arrival_ps[d] for d in chained), default=0))
-
-
-def _is_leaf(cell: Cell) -> bool:
-    return isinstance(cell, Input | StateOut)
 
 
 def stage_register_bits(plan: Plan) -> list[int]:

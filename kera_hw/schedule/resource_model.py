@@ -122,7 +122,7 @@ def read_masks(netlist: Netlist) -> list[int]:
     """For every cell the mask of its output bits that a cell, a state register or an output reads."""
     masks = [0] * len(netlist.cells)
     vectors = [bits for cell in netlist.cells for bits in cell.operands()]
-    vectors += [state.next for state in netlist.states]
+    vectors += [bits for state in netlist.states for bits in state.operands()]
     vectors += [output.bits for output in netlist.outputs]
     for segment in (s for bits in vectors for s in bits):
         if segment.cell is not None:

@@ -70,8 +70,8 @@ def least_registers(
     _add_costs(problem, program)
     for u, v, c in constraints.rows():
         program.require(v, u, c)
-    for write, read in constraints.loops:
-        program.require(read, write, 1 - interval)
+    for u, v, c in constraints.backward(interval):
+        program.require(v, u, c)
     assert _holds(program, np.array(program.lower)), "the earliest stages are a schedule"
     solved = _solve(program, step_limit) if step_limit and len(program.rows) <= ROW_LIMIT else None
     if solved is None:
@@ -167,7 +167,7 @@ def _improve(
     stage = list(lower)
     before: list[list[tuple[int, int]]] = [[] for _ in stage]
     after: list[list[tuple[int, int]]] = [[] for _ in stage]
-    rows = [*constraints.rows(), *((write, read, 1 - interval) for write, read in constraints.loops)]
+    rows = [*constraints.rows(), *constraints.backward(interval)]
     for u, v, c in rows:
         before[v].append((u, c))
         after[u].append((v, c))

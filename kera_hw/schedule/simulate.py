@@ -19,11 +19,15 @@ from kera_hw.schedule.netlist import (
     Fold,
     Input,
     Lut,
+    Moves,
     Mul,
     Mux,
     Netlist,
+    RegisterPin,
     Rom,
     StateOut,
+    StateReg,
+    WriteControl,
 )
 
 # An int, or an array of uint64 or of Python integers: NumPy's operators work alike on all three.
@@ -51,7 +55,9 @@ def simulate_netlist(
     for index, cell in enumerate(netlist.cells):
         if index in stateful:
             continue
-        if isinstance(cell, Input):
+        if isinstance(cell, WriteControl):
+            batch[index] = _array([int(isinstance(cell, Moves))] * count, 1)
+        elif isinstance(cell, Input):
             mask = (1 << cell.width) - 1
             batch[index] = _array([value >> cell.low & mask for value in inputs[cell.bus]], cell.width)
         else:
@@ -91,8 +97,22 @@ def _sequence(
                 now[index] = evaluate_cell(cell, [_gather(bits, now, None) for bits in cell.operands()])
         for output in netlist.outputs:
             out[output.bus].append(_gather(output.bits, now, None))
-        registers = [_gather(state.next, now, None) for state in netlist.states]
+        registers = [_following(state, value, now) for state, value in zip(netlist.states, registers)]
     return out
+
+
+def _following(state: StateReg, present: int, values: Mapping[int, Value]) -> int:
+    """The value of a state register after an item."""
+    total = 0
+    for group in state.groups():
+        mask = (1 << group.width) - 1 << group.low
+        value = present
+        if group.reset is not None and values[group.reset]:
+            value = state.initial
+        elif group.enable is None or values[group.enable]:
+            value = _gather(state.next, values, None)
+        total |= value & mask
+    return total
 
 
 def _array(values: Sequence[int], width: int) -> Value:
@@ -156,6 +176,8 @@ def evaluate_cell(cell: Cell, operands: Sequence[Value]) -> Value:
         return table[np.minimum(operands[0], len(cell.contents)).astype(np.intp)]
     if isinstance(cell, Fold):
         return _fold(cell, operands)
+    if isinstance(cell, RegisterPin):
+        return operands[0]
     raise TypeError(f"{type(cell).__name__} is a leaf")
 
 

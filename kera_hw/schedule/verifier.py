@@ -5,7 +5,8 @@ Checked
 * placement: stages lie in the pipeline, inputs in stage 0, ``available`` follows from the stage;
 * precedence: every bit is available in the stage that reads it, outputs by the end;
 * timing: arrivals recomputed stage by stage from the delay model, each within the clock less setup;
-* state: every register is read and written within one initiation interval, in that order;
+* state: every register is read and written within one initiation interval, in that order; what controls it
+  works in the stage that writes it, and nothing of it waits in a register;
 * folded loops: an item's steps end before the next item loads, and a step fits the clock;
 * registers: bit by bit, the ranks that its last reader needs are exactly those of the lifetimes, every run of
   bits once, and their total is the plan's;
@@ -22,7 +23,7 @@ from dataclasses import replace
 import numpy as np
 
 from kera_hw.schedule.delay_model import DelayModel, loads
-from kera_hw.schedule.netlist import Bits, Fold, Input, Netlist, internal_ranks
+from kera_hw.schedule.netlist import Bits, Fold, Input, Netlist, WriteControl, internal_ranks
 from kera_hw.schedule.plan import Plan
 
 
@@ -70,7 +71,8 @@ def _reads(netlist: Netlist, plan: Plan) -> Iterator[tuple[Bits, int, str]]:
         for bits in cell.operands():
             yield bits, plan.stage[index], f"cell {index}"
     for index, state in enumerate(netlist.states):
-        yield state.next, plan.state_write[index], f"state {state.name}"
+        for bits in state.operands():
+            yield bits, plan.state_write[index], f"state {state.name}"
     for output in netlist.outputs:
         yield output.bits, plan.latency_cycles, f"output {output.bus}"
 
@@ -95,6 +97,13 @@ def _states(netlist: Netlist, plan: Plan) -> Iterator[str]:
             )
         if write >= plan.latency_cycles:
             yield f"state {state.name} is written in stage {write} of {plan.latency_cycles}"
+        for pin in state.pins():
+            if plan.stage[pin] != write:
+                yield f"state {state.name} is written in stage {write}, cell {pin} controls it in another"
+    for index, cell in enumerate(netlist.cells):
+        if isinstance(cell, WriteControl) and plan.stage[index] != plan.state_write[cell.state]:
+            state = netlist.states[cell.state].name
+            yield f"cell {index} of stage {plan.stage[index]} speaks of the stage that writes state {state}"
 
 
 def _loops(netlist: Netlist, plan: Plan, model: DelayModel) -> Iterator[str]:
@@ -148,7 +157,8 @@ def _fanouts(netlist: Netlist, plan: Plan) -> list[list[dict[int, int]]]:
         for bits, each in loads(cell):
             add(bits, plan.stage[index], each)
     for state, write in zip(netlist.states, plan.state_write):
-        add(state.next, write, 1)
+        for bits in state.operands():
+            add(bits, write, 1)
     for output in netlist.outputs:
         add(output.bits, plan.latency_cycles, 1)
     return count

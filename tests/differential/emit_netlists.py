@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import groupby
 
 from kera_hw.schedule.netlist import (
@@ -12,13 +13,18 @@ from kera_hw.schedule.netlist import (
     Chain,
     Input,
     Lut,
+    Moves,
     Mul,
     Mux,
     Netlist,
     Output,
+    RegisterPin,
+    Restart,
     Rom,
+    StateControl,
     StateOut,
     StateReg,
+    WriteControl,
     cell_bits,
     concat,
     const_bits,
@@ -28,11 +34,13 @@ from kera_hw.schedule.plan import Lifetime, Plan, Resources
 
 
 def random_netlist(
-    rng: random.Random, cells: int = 24, states: int = 0, name: str = "dut", chains: int = 0
+    rng: random.Random, cells: int = 24, states: int = 0, name: str = "dut", chains: int = 0,
+    controls: bool = False,
 ) -> Netlist:
     """A netlist of all kinds of cells over two input buses, with ``states`` feedback registers.
 
-    ``chains`` is how often carry chains of own tables are among them, in tickets beside nine others.
+    ``controls`` gives most of their bits an enable, a reset or both. ``chains`` is how
+    often carry chains of own tables are among them, in tickets beside nine others.
     """
     inputs = (("in_a", rng.randint(1, 40)), ("in_b", rng.randint(1, 70)))
     made: list[Cell] = [Input(width=width, bus=bus, low=0) for bus, width in inputs]
@@ -41,13 +49,46 @@ def random_netlist(
     first_state = len(inputs)
     while len(made) < cells:
         made.append(_cell(rng, made, chains))
-    regs = tuple(
+    regs = [
         StateReg(f"r{index}", width, rng.getrandbits(width), first_state + index, _operand(rng, made, width))
         for index, width in enumerate(widths)
-    )
+    ]
     outputs = [Output("out_0", _operand(rng, made, rng.randint(1, 40)))]
     outputs.append(Output("out_1", cell_bits(len(made) - 1, made[-1].width)))
-    return Netlist(name, inputs, tuple(made), tuple(outputs), regs)
+    if controls:
+        logic = list(made)
+        found = [_controls(rng, made, logic, k, reg.width) for k, reg in enumerate(regs)]
+        regs = [replace(reg, controls=own) for reg, own in zip(regs, found)]
+    return Netlist(name, inputs, tuple(made), tuple(outputs), tuple(regs))
+
+
+def _controls(
+    rng: random.Random, made: list[Cell], logic: list[Cell], state: int, width: int
+) -> tuple[StateControl, ...]:
+    """Controls for runs of a state's bits, with their cells, which follow those of the ``logic``."""
+
+    def pin(kind: type[WriteControl], expr: BitExpr, registers: int) -> int:
+        made.append(kind(width=1, state=state))
+        leaves = [cell_bits(len(made) - 1, 1)]
+        if kind is Restart:
+            made.append(Moves(width=1, state=state))
+            leaves.append(cell_bits(len(made) - 1, 1))
+        made.append(Lut(width=1, inputs=(*leaves, _operand(rng, logic, 1)), expr=expr))
+        bits = cell_bits(len(made) - 1, 1)
+        made.append(RegisterPin(width=1, bits=bits, registers=registers, reset=kind is Restart))
+        return len(made) - 1
+
+    found: list[StateControl] = []
+    low = 0
+    while low < width:
+        size = rng.randint(1, width - low)
+        enabled, reset = rng.choice([(0, 0), (1, 0), (0, 1), (1, 1), (1, 1)])
+        if enabled or reset:
+            enable = pin(Moves, ("and", ("in", 0), ("in", 1)), size) if enabled else None
+            clear = ("or", ("in", 0), ("and", ("in", 1), ("in", 2)))
+            found.append(StateControl(low, size, enable, pin(Restart, clear, size) if reset else None))
+        low += size
+    return tuple(found)
 
 
 def _operand(rng: random.Random, cells: list[Cell], width: int) -> Bits:
@@ -122,15 +163,33 @@ def random_plan(rng: random.Random, netlist: Netlist, interface: str, hop: float
     """A valid plan that places each cell as early as it can go, or a little later."""
     stages: list[int] = []
     available: list[int] = []
-    for cell in netlist.cells:
+    writing = _writing(netlist)
+    for index, cell in enumerate(netlist.cells):
         if isinstance(cell, Input):
             stage = 0
+        elif index in writing:  # all of a state's control works in the stage that writes it
+            reads = [*_sources(netlist.states[writing[index]].next), netlist.states[writing[index]].out]
+            reads += [i for k, own in writing.items() if own == writing[index]
+                      for bits in netlist.cells[k].operands() for i in _sources(bits) if i not in writing]
+            stage = max(available[i] for i in reads)
         else:
             stage = max((available[i] for bits in cell.operands() for i in _sources(bits)), default=0)
             stage += rng.random() < hop
         stages.append(stage)
         available.append(stage + internal_ranks(cell))
     return plan_of(netlist, interface, stages, available)
+
+
+def _writing(netlist: Netlist) -> dict[int, int]:
+    """For each cell that a state's control signals reach: which state."""
+    found: dict[int, int] = {}
+    for index, cell in enumerate(netlist.cells):
+        if isinstance(cell, WriteControl):
+            found[index] = cell.state
+        states = [found[i] for bits in cell.operands() for i in _sources(bits) if i in found]
+        if states:
+            found[index] = states[0]
+    return found
 
 
 def _sources(bits: Bits) -> list[int]:
@@ -143,7 +202,7 @@ def plan_of(netlist: Netlist, interface: str, stages: list[int], available: list
     interval = 1
     for state in netlist.states:
         read = stages[state.out]
-        writes.append(max([read, *(available[i] for i in _sources(state.next))]))
+        writes.append(max([read, *(available[i] for bits in state.operands() for i in _sources(bits))]))
         interval = max(interval, writes[-1] - read + 1)
     latency = max(*stages, *writes, max(available) - 1) + 1
     last: dict[tuple[int, int], int] = {}
@@ -159,7 +218,8 @@ def plan_of(netlist: Netlist, interface: str, stages: list[int], available: list
         for bits in cell.operands():
             use(bits, stage)
     for state, write in zip(netlist.states, writes):
-        use(state.next, write)
+        for bits in state.operands():
+            use(bits, write)
     for out in netlist.outputs:
         use(out.bits, latency)
     lifetimes: list[Lifetime] = []

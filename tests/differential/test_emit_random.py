@@ -29,10 +29,10 @@ def _results(run: SimRun, emitted: Emitted) -> list[dict[str, int]]:
 @pytest.mark.parametrize("emitter", ["text", "amaranth"])
 @pytest.mark.parametrize("style", ["generic", "ecp5"])
 @pytest.mark.parametrize("interface", ["stream", "none"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, 1, 2, 5])
 def test_simulation_equals_reference(seed: int, interface: Interface, style: Style, emitter: Emitter) -> None:
     rng = random.Random(f"{seed}/{interface}/{style}")
-    netlist = random_netlist(rng, cells=40, states=seed % 3)
+    netlist = random_netlist(rng, cells=40, states=seed % 3, controls=seed > 1)
     plan = random_plan(rng, netlist, interface)
     emitted = emit_verilog(netlist, plan, interface, style, emitter)
     assert emitted.register_bits == plan.register_bits
@@ -72,7 +72,7 @@ def test_lint_is_clean(style: Style, emitter: Emitter) -> None:
     rng = random.Random(f"lint/{style}")
     with tempfile.TemporaryDirectory() as folder:
         for states in range(3):
-            netlist = random_netlist(rng, cells=60, states=states, name="fir")
+            netlist = random_netlist(rng, cells=60, states=states, name="fir", controls=states > 1)
             for interface in INTERFACES:
                 hop = 0.0 if states == 0 else 0.35  # a single stage, or several
                 plan = random_plan(rng, netlist, interface, hop)

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kera_hw.schedule.netlist import Add, Cell, Fold, Input, Lut, Mul, Mux, Rom, StateOut
+from kera_hw.schedule.netlist import (
+    Add,
+    Cell,
+    Fold,
+    Input,
+    Lut,
+    Mul,
+    Mux,
+    RegisterPin,
+    Rom,
+    StateOut,
+    WriteControl,
+)
 
 KINDS: dict[type[Cell], str] = {
     Lut: "logic",
@@ -14,6 +26,8 @@ KINDS: dict[type[Cell], str] = {
     Rom: "table",
     Fold: "state",
     StateOut: "state",
+    RegisterPin: "state",
+    WriteControl: "state",
     Input: "input",
 }
 # (light, dark) of each kind of cell, then of everything else.

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
+from amaranth.hdl import Cat, Elaboratable, Module, ResetSignal, Signal, Value
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.amaranth_cells import Place, build_cell, vector
@@ -18,7 +18,21 @@ from kera_hw.rtl.emit.amaranth_ecp5 import build_ecp5_cell
 from kera_hw.rtl.emit.amaranth_fold import build_fold
 from kera_hw.rtl.emit.handshake import Wires
 from kera_hw.rtl.emit.layout import Control, Layout, Piece, Run, valid_name
-from kera_hw.schedule.netlist import Bits, Cell, Fold, Input, Netlist, Segment, StateOut
+from kera_hw.schedule.netlist import (
+    Bits,
+    Cell,
+    Fold,
+    Input,
+    Moves,
+    Netlist,
+    RegisterPin,
+    Restart,
+    Segment,
+    StateControl,
+    StateOut,
+    StateReg,
+    slice_bits,
+)
 from kera_hw.schedule.plan import Plan
 
 CellBuilder = Callable[[Cell, Place], None]
@@ -77,16 +91,17 @@ class _Datapath(Elaboratable):
             if isinstance(cell, StateOut):
                 state = self._netlist.states[cell.state]
                 initial = state.initial & ((1 << state.width) - 1)
-                self._signal(name, state.width, cell.origin, initial)
+                self._signal(name, state.width, cell.origin, initial, _resets_itself(state))
             else:
                 self._signal(name, cell.width, cell.origin)
         for run in layout.runs():
             self._signal(run.name, run.width, cells[run.cell].origin, 0)
 
-    def _signal(self, name: str, width: int, origin: Origin | None, initial: int | None = None) -> Signal:
+    def _signal(
+        self, name: str, width: int, origin: Origin | None, initial: int = 0, reset_less: bool = True
+    ) -> Signal:
         """A signal with its source place; ``initial`` is that of a register."""
-        reset_less = name not in self._layout.states
-        signal = Signal(width, name=name, init=initial or 0, reset_less=reset_less)
+        signal = Signal(width, name=name, init=initial, reset_less=reset_less)
         if origin is not None:
             signal.src_loc = place_of(origin)
         self._signals[name] = signal
@@ -114,6 +129,15 @@ class _Datapath(Elaboratable):
             return
         if isinstance(cell, StateOut):
             return
+        if isinstance(cell, Moves):
+            m.d.comb += target.eq(self._goes_on(stage))
+            return
+        if isinstance(cell, Restart):
+            m.d.comb += target.eq(ResetSignal(allow_reset_less=True))
+            return
+        if isinstance(cell, RegisterPin):
+            m.d.comb += target.eq(self._vector(cell.bits, stage))
+            return
         place = Place(
             m, target, lambda segment: self._read(segment, stage), self._layout.fresh,
             self._wires.control.get("advance") if self._control.advance else None,
@@ -136,5 +160,35 @@ class _Datapath(Elaboratable):
         layout = self._layout
         for state, name, write in zip(self._netlist.states, layout.states, self._plan.state_write):
             if write == stage:
-                with self._moves(m), m.If(self._wires.control[valid_name(stage)]):
-                    m.d.sync += self._signals[name].eq(self._vector(state.next, stage))
+                for group in state.groups():
+                    self._state_update(m, state, group, name, stage)
+
+    def _goes_on(self, stage: int) -> Value:
+        """That a stage holds an item which goes on."""
+        held = self._wires.control[valid_name(stage)]
+        return held & self._wires.control["advance"] if self._control.advance else held
+
+    def _state_update(
+        self, m: Module, state: StateReg, group: StateControl, name: str, stage: int
+    ) -> None:
+        """Clocking of some flip-flops of a state register."""
+        target = self._signals[name][group.low : group.low + group.width]
+        follow = self._vector(slice_bits(state.next, group.low, group.width), stage)
+        enable = self._goes_on(stage) if group.enable is None else self._pin(group.enable)
+        if not _resets_itself(state):
+            with m.If(enable):
+                m.d.sync += target.eq(follow)
+            return
+        reset = ResetSignal(allow_reset_less=True) if group.reset is None else self._pin(group.reset)
+        with m.If(reset):
+            m.d.sync += target.eq(state.initial >> group.low & (1 << group.width) - 1)
+        with m.Elif(enable):
+            m.d.sync += target.eq(follow)
+
+    def _pin(self, cell: int) -> Signal:
+        return self._signals[self._layout.wires[cell]]
+
+
+def _resets_itself(state: StateReg) -> bool:
+    """Whether some flip-flops' reset holds the design's own already, which then need not be added to it."""
+    return any(control.reset is not None for control in state.controls)

@@ -10,11 +10,25 @@ from __future__ import annotations
 import re
 
 from kera_hw.rtl.emit.reserved import CPP_WORDS, PYTHON_WORDS, TOOL_WORDS, VERILOG_WORDS
-from kera_hw.schedule.netlist import Add, Cell, Fold, Input, Lut, Mul, Mux, Netlist, Rom, StateOut
+from kera_hw.schedule.netlist import (
+    Add,
+    Cell,
+    Fold,
+    Input,
+    Lut,
+    Moves,
+    Mul,
+    Mux,
+    Netlist,
+    RegisterPin,
+    Restart,
+    Rom,
+    StateOut,
+)
 
 _STEMS: tuple[tuple[type[Cell], str], ...] = (
     (Input, "in"), (Lut, "logic"), (Add, "sum"), (Mul, "product"), (Mux, "mux"), (Rom, "table"),
-    (Fold, "loop"), (StateOut, "state"),
+    (Fold, "loop"), (StateOut, "state"), (Moves, "moves"), (Restart, "restart"), (RegisterPin, "control"),
 )
 
 

@@ -15,7 +15,21 @@ from kera_hw.rtl.emit.fold import write_fold
 from kera_hw.rtl.emit.layout import Control, Layout, Run, valid_name
 from kera_hw.rtl.emit.naming import escaped
 from kera_hw.rtl.emit.text import constant, declared_range, joined, part, vector
-from kera_hw.schedule.netlist import Bits, Cell, Fold, Input, Netlist, Segment, StateOut
+from kera_hw.schedule.netlist import (
+    Bits,
+    Cell,
+    Fold,
+    Input,
+    Moves,
+    Netlist,
+    RegisterPin,
+    Restart,
+    Segment,
+    StateControl,
+    StateOut,
+    StateReg,
+    slice_bits,
+)
 from kera_hw.schedule.plan import Plan
 
 CellWriter = Callable[[Cell, Site], list[str]]
@@ -87,6 +101,12 @@ class _Writer:
             return [f"{declare} = {part(escaped(cell.bus), cell.low, cell.width, whole)};"]
         if isinstance(cell, StateOut):
             return []
+        if isinstance(cell, Moves):
+            return [f"{declare} = {self._moves(stage)};"]
+        if isinstance(cell, Restart):
+            return [f"{declare} = {'rst' if self._control.reset else constant(0, 1)};"]
+        if isinstance(cell, RegisterPin):
+            return [f"{declare} = {self._vector(cell.bits, stage)};"]
         enable = "advance" if self._control.advance else ""
         site = Site(wire, lambda segment: self._read(segment, stage), self._layout.fresh, enable)
         if isinstance(cell, Fold):
@@ -133,11 +153,22 @@ class _Writer:
         for state, name, write in zip(self._netlist.states, self._layout.states, self._plan.state_write):
             if write != stage:
                 continue
-            enable = valid_name(stage) + (" && advance" if self._control.advance else "")
-            initial = constant(state.initial & ((1 << state.width) - 1), state.width)
-            lines.append("always @(posedge clk)")
-            if self._control.reset:
-                lines.append(f"  if (rst) {name} <= {initial};")
-            word = "else if" if self._control.reset else "if"
-            lines.append(f"  {word} ({enable}) {name} <= {self._vector(state.next, stage)};")
+            for group in state.groups():
+                lines += self._state_update(state, group, name, stage)
         return lines
+
+    def _moves(self, stage: int) -> str:
+        """That a stage holds an item which goes on."""
+        return valid_name(stage) + (" && advance" if self._control.advance else "")
+
+    def _state_update(self, state: StateReg, group: StateControl, name: str, stage: int) -> list[str]:
+        """Clocking of some flip-flops of a state register."""
+        target = part(name, group.low, group.width, state.width)
+        enable = self._moves(stage) if group.enable is None else self._layout.wires[group.enable]
+        follow = self._vector(slice_bits(state.next, group.low, group.width), stage)
+        clocked = f"if ({enable}) {target} <= {follow};"
+        if group.reset is None and not self._control.reset:
+            return [f"always @(posedge clk) {clocked}"]
+        reset = "rst" if group.reset is None else self._layout.wires[group.reset]
+        initial = constant(state.initial >> group.low & ((1 << group.width) - 1), group.width)
+        return ["always @(posedge clk)", f"  if ({reset}) {target} <= {initial};", f"  else {clocked}"]
