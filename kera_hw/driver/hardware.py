@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kera_hw.driver.mapping import map_and_schedule
 from kera_hw.driver.options import LATENCY, TargetOptions
 from kera_hw.driver.session import identity, optimise, single_export_graph
 from kera_hw.graph import Export, Graph, Store, signature
@@ -20,14 +21,12 @@ from kera_hw.rtl.emit.verilog import (
     port_bits_to_spare,
 )
 from kera_hw.rtl.lower import FlatDesign, flatten_export
-from kera_hw.rtl.techmap import MapOptions, map_design
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import Device, find_device
 from kera_hw.schedule.explain import cell_label
 from kera_hw.schedule.netlist import Netlist
 from kera_hw.schedule.plan import Plan
-from kera_hw.schedule.planner import schedule
 from kera_hw.schedule.resource_model import has_valid
 from kera_hw.schedule.verifier import verify_plan
 from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
@@ -284,20 +283,14 @@ def _plan(
     clock_mhz = DEFAULT_CLOCK_MHZ[device.family] if options.clock_mhz is None else options.clock_mhz
     while True:
         clock_ps = int(1e6 / clock_mhz)
-        progress("mapping to cells")
-        netlist, notes = map_design(flat, device.name, clock_ps, MapOptions(dsp=options.dsp))
-        if any(item.is_error for item in notes):
-            raise KeraError(notes)
-        progress("scheduling")
-        plan, faults = schedule(
-            netlist, device, clock_ps, options.latency, options.interval,
-            interface=options.interface, scale=scale, sources=files,
-        )  # fmt: skip
-        if plan is not None:
+        found = map_and_schedule(flat, device, clock_ps, options, files, scale, progress)
+        if any(item.is_error for item in found.notes):
+            raise KeraError(found.notes)
+        if found.plan is not None:
             # A plan that exceeds the device is still worth its Verilog; only a bitstream is not to be had.
-            tight = [replace(item, severity=Severity.WARNING) for item in faults]
-            return netlist, plan, clock_mhz, [*notes, *tight]
+            tight = [replace(item, severity=Severity.WARNING) for item in found.faults]
+            return found.netlist, found.plan, clock_mhz, [*found.notes, *tight]
         slower = clock_mhz * _SLOWDOWN
-        if options.clock_mhz is not None or slower < _SLOWEST_MHZ or faults[0].code != "K0601":
-            raise KeraError(faults)
+        if options.clock_mhz is not None or slower < _SLOWEST_MHZ or found.faults[0].code != "K0601":
+            raise KeraError(found.faults)
         clock_mhz = slower

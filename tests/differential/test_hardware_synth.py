@@ -1,9 +1,12 @@
 """Synthesised netlists, simulated with the device library's own cells on the same vectors as the source."""
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +14,7 @@ from kera_hw.driver.hardware import HardwareDesign, design_hardware
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.session import compile_text
 from kera_hw.rtl.emit.verilog import model_text
+from kera_hw.rtl.toolchain.cells import read_netlist
 from kera_hw.rtl.toolchain.tools import require
 from kera_hw.rtl.toolchain.yosys import run_script
 from kera_hw.support import SourceFile
@@ -29,15 +33,25 @@ pub stream filter(x: i12) -> i24 {
     sum(z) + (peak as i24)
 }
 pub fn tables(x: f16) -> f16 { tanh(x) }
+pub stream framed(load: bool, step: bool, x: u12) -> (u12, u10, u8) {
+    state data: u12 = 0;
+    state since: u10 = 0;
+    state mark: u8 = 255;
+    let shown = (data, since, mark);
+    if load { data = x; } else if step { data = rotl(data, 1); }
+    since = if load && x.bit(0) { 0 } else { since + 1 };
+    if x == 9 { mark = 255; } else if step && load { mark = x.bits(7, 0); }
+    shown
+}
 """
 
 
-def _design(name: str, device: str, clock_mhz: float) -> HardwareDesign:
+def _design(name: str, device: str, clock_mhz: float, emitter: str = "text") -> HardwareDesign:
     loaded = compile_text(SourceFile("synth.kera", SOURCE.encode()), Path("synth.kera"))
     assert loaded.graph is not None, loaded.diagnostics
     export = loaded.graph.export(name)
     assert export is not None
-    return design_hardware(loaded.graph, export, TargetOptions(device, clock_mhz))
+    return design_hardware(loaded.graph, export, TargetOptions(device, clock_mhz, emitter=emitter))
 
 
 def _library(family: str) -> str:
@@ -58,7 +72,8 @@ def _synthesised(design: HardwareDesign, family: str, work: Path) -> HardwareDes
     name = design.emitted.name
     (work / "design.v").write_text(design.emitted.verilog)
     synthesis = f"synth_{family} -abc9 -top {name}"
-    run_script(["read_verilog -sv design.v", synthesis, "write_verilog -noattr netlist.v"], work)
+    written = ["write_verilog -noattr netlist.v", "write_json netlist.json"]
+    run_script(["read_verilog -sv design.v", synthesis, *written], work)
     parts = [(work / "netlist.v").read_text(), _library(family)]
     if family == "ecp5":
         parts += [model_text(module) for module in ("MULT18X18D", "DP16KD") if module in parts[0]]
@@ -66,7 +81,43 @@ def _synthesised(design: HardwareDesign, family: str, work: Path) -> HardwareDes
 
 
 @pytest.mark.parametrize("family", ("ecp5", "ice40"))
-@pytest.mark.parametrize("name", ("mixed", "filter", "tables"))
+@pytest.mark.parametrize("name", ("mixed", "filter", "tables", "framed"))
 def test_synthesised_netlist_equals_the_interpreter(name: str, family: str, tmp_path: Path) -> None:
     device, clock = ("ecp5-85k", 150.0) if family == "ecp5" else ("ice40-hx8k", 40.0)
     check_rtl(_synthesised(_design(name, device, clock), family, tmp_path), 100)
+
+
+def _cells(design: HardwareDesign, family: str, work: Path) -> list[dict[str, Any]]:
+    _synthesised(design, family, work)
+    found: dict[str, Any] = json.loads((work / "netlist.json").read_text())
+    return list(found["modules"][design.emitted.name]["cells"].values())
+
+
+STATE_LUTS = 12 + 10  # a choice of two for each bit of `data`, a carry chain for `since`, wires for `mark`
+CONTROL_LUTS = 8  # conditions with "the pipeline moves", and the comparison with 9
+SHELL_LUTS = 4  # admission, stall, and an item that moves on
+# iCE40's flip-flops start with 0, so that `mark` is kept inverted; and reset only where enabled.
+ICE40_LUTS = 2 * 8 + 4
+
+
+@pytest.mark.parametrize("emitter", ("text", "amaranth"))
+@pytest.mark.parametrize("family", ("ecp5", "ice40"))
+def test_states_use_the_controls_of_flip_flops(family: str, emitter: str, tmp_path: Path) -> None:
+    """No LUT holds a state or starts it anew; the estimate is what synthesis makes of it."""
+    device, clock = ("ecp5-85k", 100.0) if family == "ecp5" else ("ice40-hx8k", 40.0)
+    design = _design("framed", device, clock, emitter)
+    cells = _cells(design, family, tmp_path)
+    enable, resets = ("CE", ("LSR",)) if family == "ecp5" else ("E", ("R", "S"))
+    registers = [cell["connections"] for cell in cells if "FF" in cell["type"]]
+    # Each state has an enable of its own, the two that start anew a reset; `data` has the design's, as the
+    # valid bit has. What is left are registers of the pipeline.
+    enables = Counter(str(pins.get(enable)) for pins in registers)
+    reset = Counter(str(next((pins[name] for name in resets if name in pins), "['0']")) for pins in registers)
+    assert sorted(enables.values()) == ([8, 10, 12, 31] if family == "ecp5" else [1, 8, 10, 12, 30])
+    assert sorted(reset.values()) == [8, 10, 13, 30] and reset["['0']"] == 30
+    counts = read_netlist(tmp_path / "netlist.json", "framed").counts
+    bound = STATE_LUTS + CONTROL_LUTS + SHELL_LUTS + (ICE40_LUTS if family == "ice40" else 0)
+    assert counts.lut <= bound
+    assert counts.ff == design.plan.estimate.ff
+    if family == "ecp5":
+        assert 0 <= counts.lut - design.plan.estimate.lut <= SHELL_LUTS

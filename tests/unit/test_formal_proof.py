@@ -44,6 +44,14 @@ KERNELS = {
     "table": "pub fn f(i: u4) -> u8 { let t = [3u8, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3]; t[i] }",
     "tensor": "pub fn f(x: [u8; 4], i: u8) -> u8 { sum(x) + x.clamped(i) }",
     "stream": "pub stream f(x: u8) -> u16 { state s: u16 = 3; s += x as u16; s }",
+    "controls": """pub stream f(load: bool, step: bool, x: u8) -> (u8, u8) {
+        state a: u8 = 0;
+        state b: u8 = 129;
+        let r = (a, b);
+        if load { a = x; } else if step { a = rotl(a, 1); }
+        if x == 7 { b = 129; } else if load && step { b = x; }
+        r
+    }""",
 }
 
 

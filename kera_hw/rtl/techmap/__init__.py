@@ -5,6 +5,7 @@ from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.design import FlatDesign
 from kera_hw.rtl.lower.ranges import type_range
 from kera_hw.rtl.techmap import scalar, words
+from kera_hw.rtl.techmap.controls import place_controls, with_controls
 from kera_hw.rtl.techmap.cover import cover
 from kera_hw.rtl.techmap.finish import Finisher
 from kera_hw.rtl.techmap.linearise import rebuild_parities
@@ -26,7 +27,8 @@ def map_design(
     """Map a flat design to cells of ``device`` (a known part) for a clock period of ``clock_ps``."""
     part = find_device(device)
     assert part is not None, f"unknown device {device}"
-    able = capabilities(part, clock_ps, options or MapOptions())
+    wanted = options or MapOptions()
+    able = capabilities(part, clock_ps, wanted)
     net = Net(fusing=able.fuses_logic)
 
     def map_step(step: FlatDesign) -> Netlist:
@@ -37,15 +39,21 @@ def map_design(
     mapper.run()
     vectors = [_full(mapper, ref) for ref in flat.region.results]
     net, vectors = rebuild_parities(net, vectors, able.lut_inputs)
+    others, nexts = vectors[: len(flat.outputs)], vectors[len(flat.outputs) :]
+    written = with_controls(net, others, flat.states, nexts, part, wanted.controls)
+    vectors = [*others, *(bits for state in written for bits in state.vectors())]
     chosen = cover(net, vectors, able.lut_inputs)
     finisher = Finisher(net, chosen, able)
     state_bits = [net.source("state", state.width_bits, (i,)) for i, state in enumerate(flat.states)]
     input_bits = [net.source("input", leaf.width_bits, (leaf.bus, leaf.low)) for leaf in flat.inputs]
     finisher.require_all([*input_bits, *state_bits, *vectors])
-    placed = [finisher.place(bits) for bits in vectors]
+    placed = [finisher.place(bits) for bits in others]
     states = tuple(
-        StateReg(state.name, state.width_bits, state.initial, _source_cell(finisher, bits), following)
-        for state, bits, following in zip(flat.states, state_bits, placed[len(flat.outputs) :])
+        StateReg(
+            state.name, state.width_bits, state.initial, _source_cell(finisher, bits),
+            finisher.place(how.data), place_controls(finisher, how, state.name),
+        )
+        for state, bits, how in zip(flat.states, state_bits, written)
     )
     outputs = tuple(Output(bus, _bus(flat, bus, width, placed)) for bus, width in flat.out_buses)
     cells, notes = tuple(finisher.cells), tuple(mapper.notes)

@@ -113,7 +113,7 @@ class _Covering:
                 self._adder(index, item)
             else:
                 base = max((self._depth_of(bits) for bits in item.ins), default=0)
-                self.depth[index] = base + (1 if item.kind in ("mux", "rom") else 0)
+                self.depth[index] = base + (1 if item.kind in ("mux", "rom", "moves") else 0)
                 self.flow[index] = sum(self._flow_of(bits) for bits in item.ins)
         return Cover({index: found[0] for index, found in self.cuts.items()}, self.adds, self.chains)
 

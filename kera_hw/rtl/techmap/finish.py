@@ -83,6 +83,13 @@ class Finisher:
             return (fused.a, *fused.leaves, item.ins[-1])
         return item.ins
 
+    def pin(self, bit: Bits, registers: int, name: str, reset: bool) -> int:
+        """A cell that controls registers with one bit."""
+        placed = self.place(bit)
+        return self._add_cell(
+            out.RegisterPin(width=1, bits=placed, registers=registers, name=name, reset=reset)
+        )
+
     def _add_cell(self, cell: out.Cell) -> int:
         self.cells.append(cell)
         return len(self.cells) - 1
@@ -130,6 +137,10 @@ class Finisher:
                 (state,) = item.data
                 assert isinstance(state, int)
                 return out.StateOut(width=width, origin=origin, state=state)
+            case "moves" | "restart":
+                (state,) = item.data
+                assert isinstance(state, int)
+                return (out.Moves if item.kind == "moves" else out.Restart)(width=1, state=state)
             case "mul":
                 a_signed, b_signed, latency = item.data
                 assert isinstance(latency, int)

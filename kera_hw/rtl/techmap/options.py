@@ -2,17 +2,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from kera_hw.rtl.techmap.product import DspKind
 from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import Device
 
+Controls = Literal["shared", "own", "none"]
+
 
 @dataclass(frozen=True, slots=True)
 class MapOptions:
-    """Limits of one build. ``dsp``: multipliers that may be used (None: all the device has)."""
+    """Limits of one build, and how it maps.
+
+    ``dsp``: multipliers that may be used (None: all the device has). ``controls``: whether states may use
+    the enables and resets of flip-flops, and states with one condition one signal, which ties them to one
+    stage, or each its own.
+    """
 
     dsp: int | None = None
+    controls: Controls = "shared"
 
 
 @dataclass(frozen=True, slots=True)

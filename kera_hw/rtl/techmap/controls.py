@@ -1,0 +1,229 @@
+"""Enables and resets of state registers, in place of logic that chooses the old or the initial value.
+
+The logic is mapped both ways, with and without; a group of flip-flops gets a control where that saves LUTs.
+A control of few flip-flops is left out: it takes their whole slice, or tile, from others (the device's
+``least_controlled``).
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from kera_hw.rtl.lower.design import FlatState
+from kera_hw.rtl.techmap import truth
+from kera_hw.rtl.techmap.area import Area
+from kera_hw.rtl.techmap.cover import cover
+from kera_hw.rtl.techmap.finish import Finisher
+from kera_hw.rtl.techmap.holding import NEVER, Piece, Search
+from kera_hw.rtl.techmap.net import Net
+from kera_hw.rtl.techmap.options import Controls
+from kera_hw.schedule.device import Device
+from kera_hw.schedule.netlist import Bits, StateControl, bits_width, concat, const_bits, slice_bits
+
+_WAYS = ((True, True), (True, False), (False, True))
+"""Whether to look for enables, and for resets."""
+_RESET = 0b11111000  # operand 2, or operands 0 and 1
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Bits [low, low + width) of a state: signals of their enable and reset, if any, and their next value."""
+
+    low: int
+    width: int
+    enable: Bits
+    reset: Bits
+    data: Bits
+
+
+@dataclass(frozen=True, slots=True)
+class Controlled:
+    """How a state register is written: the next value of all bits, and the groups that have a control."""
+
+    data: Bits
+    groups: tuple[Group, ...] = ()
+
+    def vectors(self) -> Iterator[Bits]:
+        """All that is needed to write it."""
+        yield self.data
+        for group in self.groups:
+            yield from (group.enable, group.reset)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Bits of a state that keep their value where ``held`` is set, and start anew where ``cleared`` is."""
+
+    state: int
+    low: int
+    width: int
+    held: Bits
+    cleared: Bits
+    data: Bits
+
+
+def with_controls(
+    net: Net, others: Sequence[Bits], states: Sequence[FlatState], nexts: Sequence[Bits], device: Device,
+    how: Controls,
+) -> list[Controlled]:
+    """The states' next values as they are best written; ``others`` are all other vectors that are needed."""
+    plain = [Controlled(bits) for bits in nexts]
+    if how == "none":
+        return plain
+    finder = _Finder(net, states, nexts, device, how)
+    ways = [finder.groups(*way) for way in _WAYS]
+    if not any(group for found in ways for group in found):
+        return plain
+    before = _area(net, [*others, *nexts], device)
+    best: list[tuple[int, Controlled]] = [(0, one) for one in plain]
+    for found in ways:
+        vectors = [bits for one in found for bits in one.vectors()]
+        after = _area(net, [*others, *vectors], device)
+        for state, one in enumerate(found):
+            kept = [group for group in _together(one.groups) if _gain(before, after, nexts[state], group) > 0]
+            gain = sum(_gain(before, after, nexts[state], group) for group in kept)
+            if gain > best[state][0]:
+                best[state] = gain, _written(nexts[state], [group for groups in kept for group in groups])
+    chosen = [one for _, one in best]
+    total = _area(net, [*others, *(bits for one in chosen for bits in one.vectors())], device)
+    return chosen if total.luts < before.luts else plain
+
+
+def place_controls(finisher: Finisher, written: Controlled, name: str) -> tuple[StateControl, ...]:
+    """The controls of a state in the netlist, with a pin for each signal."""
+    count: Counter[Bits] = Counter()
+    for group in written.groups:
+        count[group.enable] += group.width
+        count[group.reset] += group.width
+    pins: dict[Bits, int] = {}
+
+    def pin(signal: Bits, reset: bool) -> int | None:
+        if signal and signal not in pins:
+            label = f"{name}_{'reset' if reset else 'enable'}"
+            pins[signal] = finisher.pin(signal, count[signal], label, reset)
+        return pins.get(signal)
+
+    return tuple(
+        StateControl(group.low, group.width, pin(group.enable, False), pin(group.reset, True))
+        for group in written.groups
+    )
+
+
+def _area(net: Net, vectors: Sequence[Bits], device: Device) -> Area:
+    """The net covered for these vectors, all of them in use."""
+    area = Area(net, cover(net, vectors, device.lut_inputs), device)
+    for bits in vectors:
+        area.use(bits)
+    return area
+
+
+def _together(groups: Sequence[Group]) -> list[tuple[Group, ...]]:
+    """Groups with the same signals, which are worth their logic only together."""
+    def signals(group: Group) -> tuple[Bits, Bits]:
+        return group.enable, group.reset
+
+    return [tuple(found) for _, found in groupby(sorted(groups, key=signals), signals)]
+
+
+def _gain(before: Area, after: Area, plain: Bits, groups: Sequence[Group]) -> int:
+    """LUTs saved by the controls of these groups of a state."""
+    old = [slice_bits(plain, group.low, group.width) for group in groups]
+    new = [bits for group in groups for bits in (group.data, group.enable, group.reset)]
+    return _own(before, old) - _own(after, new)
+
+
+def _own(area: Area, vectors: Sequence[Bits]) -> int:
+    """LUTs that nothing but these vectors needs."""
+    with_them = area.luts
+    for bits in vectors:
+        area.drop(bits)
+    without = area.luts
+    for bits in vectors:
+        area.use(bits)
+    return with_them - without
+
+
+def _written(plain: Bits, groups: Sequence[Group]) -> Controlled:
+    """A state with these groups' controls, and its other bits as they are."""
+    ordered = sorted(groups, key=lambda group: group.low)
+    parts: list[Bits] = []
+    low = 0
+    for group in ordered:
+        parts += [slice_bits(plain, low, group.low - low), group.data]
+        low = group.low + group.width
+    parts.append(slice_bits(plain, low, bits_width(plain) - low))
+    return Controlled(concat(parts), tuple(ordered))
+
+
+def _merged(runs: Iterable[_Run]) -> list[_Run]:
+    """Neighbouring runs with the same conditions as one."""
+    found: list[_Run] = []
+    for run in runs:
+        last = found[-1] if found else None
+        if last is not None and (last.held, last.cleared) == (run.held, run.cleared):
+            data = concat([last.data, run.data])
+            found[-1] = replace(last, width=last.width + run.width, data=data)
+        else:
+            found.append(run)
+    return found
+
+
+class _Finder:
+    """Looks for conditions in the next values of all states, and makes their signals."""
+
+    def __init__(
+        self, net: Net, states: Sequence[FlatState], nexts: Sequence[Bits], device: Device, how: Controls
+    ) -> None:
+        self.net, self.states, self.nexts, self.device, self.how = net, states, nexts, device, how
+        self._values = [Search(net, const_bits(value, 1)) for value in (0, 1)]
+
+    def groups(self, enables: bool, resets: bool) -> list[Controlled]:
+        """Every state with all the controls of enough flip-flops."""
+        runs = [
+            run for state in range(len(self.states)) for run in _merged(self._runs(state, enables, resets))
+        ]
+        count: Counter[tuple[Bits, Bits]] = Counter()
+        first: dict[tuple[Bits, Bits], int] = {}
+        for run in runs:
+            count[run.held, run.cleared] += run.width
+            first.setdefault((run.held, run.cleared), run.state)
+        found: list[list[Group]] = [[] for _ in self.states]
+        for run in runs:
+            signals = run.held, run.cleared
+            if signals != (NEVER, NEVER) and count[signals] >= self.device.area.least_controlled:
+                leader = first[signals] if self.how == "shared" else run.state
+                found[run.state].append(self._group(run, leader))
+        return [_written(plain, groups) for plain, groups in zip(self.nexts, found)]
+
+    def _runs(self, state: int, enables: bool, resets: bool) -> Iterator[_Run]:
+        """A state's next value cut where its conditions change."""
+        width = self.states[state].width_bits
+        hold = Search(self.net, self.net.source("state", width, (state,))) if enables else None
+        low = 0
+        for cleared in self._cleared(state) if resets else [Piece(width, NEVER, self.nexts[state])]:
+            parts = hold.pieces(cleared.rest, low) if hold else [Piece(cleared.width, NEVER, cleared.rest)]
+            for held in parts:
+                yield _Run(state, low, held.width, held.when, cleared.when, held.rest)
+                low += held.width
+
+    def _cleared(self, state: int) -> Iterator[Piece]:
+        """Where the next value is the initial one; a reset can do no more than bring that back."""
+        initial, width = self.states[state].initial, self.states[state].width_bits
+        low = 0
+        for value, bits in groupby(initial >> i & 1 for i in range(width)):
+            count = len(list(bits))
+            yield from self._values[value].pieces(slice_bits(self.nexts[state], low, count))
+            low += count
+
+    def _group(self, run: _Run, leader: int) -> Group:
+        """A run of bits with its signals, which work in the stage that writes the state ``leader``."""
+        moves = self.net.source("moves", 1, (leader,))
+        enable = reset = ()
+        if run.held != NEVER:
+            enable = self.net.logic(truth.AND_NOT, (moves, run.held), 1)
+        if run.cleared != NEVER:
+            restart = self.net.source("restart", 1, (leader,))
+            reset = self.net.logic(_RESET, (moves, run.cleared, restart), 1)
+        return Group(run.low, run.width, enable, reset, run.data)
