@@ -412,7 +412,8 @@ def _scan(choose: Chooser) -> Sample:
     length = choose.between(0, 4)
     carried, rows, captures = _leaves(choose, 0, 2), _leaves(choose, 0, 2), _leaves(choose, 0, 1)
     results = (*carried, *_leaves(choose, 0 if carried else 1, 1))
-    items = tuple(TensorType.tensor(kind, (length,)) for kind in rows)
+    spaces = (kind.space if isinstance(kind, TensorType) else "host" for kind in rows)
+    items = tuple(TensorType.tensor(kind, (length,), space) for kind, space in zip(rows, spaces))
     attrs = {
         "carried": len(carried), "items": len(items), "length": length,
         "region": RegionWanted((*carried, *rows, *captures), results),

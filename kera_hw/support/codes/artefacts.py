@@ -24,4 +24,6 @@ TABLE: Table = (
      "The graph, planned again with the options in the receipt, does not give the plan or the Verilog that "
      "stand there. Other versions of the compiler or its libraries may plan otherwise; the check shows which "
      "differ."),
+    ("K0820", "not a loop program",
+     "The text is none that a loop program prints as; the line says where."),
 )

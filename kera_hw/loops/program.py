@@ -1,0 +1,232 @@
+"""What a loop program is made of: buffers, scalars in single assignment, and structured statements.
+
+One export as imperative code with nothing hidden. Scalars are assigned once and live in the block that
+defines them; tensors are buffers of scalars. Loops count from 0 in steps of 1; what the source counts with is
+computed from that. Statements are values: a transform makes a new program.
+
+After the structured loops with carried values of MLIR's `scf` and the affine accesses of polyhedral compilers
+(Feautrier, "Dataflow analysis of array and scalar references", 1991).
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal as OneOf
+
+from kera_hw.ops.spec import AttrValue
+from kera_hw.types import IntType, Type
+
+Kind = OneOf["param", "result", "state", "const", "temp"]
+COUNTER = IntType(64, True)
+"""The type of loop variables and of everything that indexes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Elements of one scalar type in row-major order; rank 0 is a single element.
+
+    A state keeps its elements from item to item and begins with ``data``, as a constant does; a temporary
+    holds nothing until it is written. ``data`` is in the storage type, little-endian.
+    """
+
+    name: str
+    element: Type
+    shape: tuple[int, ...]
+    kind: Kind = "temp"
+    data: bytes = b""
+
+    @property
+    def size(self) -> int:
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A scalar, assigned once; its name is unique in the program."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A scalar constant by its bit pattern, an unsigned integer of the type's width."""
+
+    type: Type
+    bits: int
+
+
+Operand = Var | Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """``constant`` plus the sum of ``coefficient * variable``, over the integers, without wrapping.
+
+    Variables are integers (loop counters, or scalars computed before); each occurs once, none with 0.
+    """
+
+    constant: int = 0
+    terms: tuple[tuple[Var, int], ...] = ()
+
+    def __add__(self, other: Affine | int) -> Affine:
+        if isinstance(other, int):
+            return Affine(self.constant + other, self.terms)
+        return affine(self.constant + other.constant, (*self.terms, *other.terms))
+
+    def __mul__(self, factor: int) -> Affine:
+        if factor == 0:
+            return Affine()
+        return Affine(self.constant * factor, tuple((var, c * factor) for var, c in self.terms))
+
+    def __sub__(self, other: Affine | int) -> Affine:
+        return self + other * -1
+
+    def replace(self, values: dict[Var, Affine]) -> Affine:
+        """With expressions in the place of variables."""
+        found = Affine(self.constant)
+        for var, coefficient in self.terms:
+            found += values.get(var, Affine(0, ((var, 1),))) * coefficient
+        return found
+
+
+def affine(constant: int, terms: Iterable[tuple[Var, int]]) -> Affine:
+    """The normal form: one term a variable, in order of first occurrence, none with 0."""
+    total: dict[Var, int] = {}
+    for var, coefficient in terms:
+        total[var] = total.get(var, 0) + coefficient
+    return Affine(constant, tuple((var, c) for var, c in total.items() if c))
+
+
+def of_var(var: Var) -> Affine:
+    return Affine(0, ((var, 1),))
+
+
+Index = tuple[Affine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a statement came from, for messages and reports; no part of a program's equality."""
+
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """A row of the operation registry on scalars."""
+
+    results: tuple[Var, ...]
+    opcode: str
+    operands: tuple[Operand, ...]
+    attrs: tuple[tuple[str, AttrValue], ...] = ()
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    result: Var
+    buffer: str
+    index: Index
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    buffer: str
+    index: Index
+    value: Operand
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Alloc:
+    """A temporary of the block it stands in; inside a loop each iteration has its own."""
+
+    buffer: Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Statements in order, and the scalars the block gives."""
+
+    body: tuple[Statement, ...]
+    yields: tuple[Operand, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A scalar carried through a loop: what it is inside, what it begins as, what it is called after."""
+
+    inner: Var
+    initial: Operand
+    outer: Var
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """``count`` rounds with ``var`` = 0, 1, ...; ``body`` yields the next carried values.
+
+    ``parallel`` says that no round touches what another writes, which the verifier proves.
+    """
+
+    var: Var
+    count: int
+    carried: tuple[Carried, ...]
+    body: Block
+    parallel: bool = False
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """Rounds while ``condition`` yields true, at most ``most``; both blocks see the carried values."""
+
+    most: int
+    carried: tuple[Carried, ...]
+    condition: Block
+    body: Block
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """One of two blocks, and its yields as ``results``."""
+
+    condition: Operand
+    then: Block
+    otherwise: Block
+    results: tuple[Var, ...] = ()
+    place: Place | None = field(default=None, compare=False)
+
+
+Statement = Op | Load | Store | Alloc | For | While | If
+
+
+@dataclass(frozen=True, slots=True)
+class LoopProgram:
+    """One export. ``buffers``: parameters, results and states by leaf, in their order; then constants."""
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    body: Block
+
+    def of_kind(self, kind: Kind) -> list[Buffer]:
+        return [buffer for buffer in self.buffers if buffer.kind == kind]
+
+
+def blocks_of(statement: Statement) -> tuple[Block, ...]:
+    """The blocks inside a statement, in order of execution."""
+    match statement:
+        case For(body=body):
+            return (body,)
+        case While(condition=condition, body=body):
+            return (condition, body)
+        case If(then=then, otherwise=otherwise):
+            return (then, otherwise)
+        case _:
+            return ()

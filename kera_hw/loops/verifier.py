@@ -1,0 +1,412 @@
+"""Checks that a loop program is sound, without trust in what made it.
+
+Checked:
+- every scalar is assigned once and used where it is in scope, every buffer declared once and used likewise;
+- operations are element-wise rows of the registry on scalars, with the types its rules give;
+- loads and stores fit their buffers; parameters and constants are never written;
+- blocks yield what their statement takes;
+- every index lies within its axis in all iterations, by intervals of loop counters and scalars;
+- no element of a temporary or result is read before it is written, and results are written whole;
+- a loop marked parallel carries nothing, and no round touches an element that another round writes.
+
+Not checked: that the program means what its graph means (the evaluator and the tests do that), nor that a
+loop which is not marked could not be parallel. Elements are followed as dense boxes (``boxes``): a program
+whose accesses are none is refused even if it happens to be sound.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kera_hw.loops.boxes import Box, Side, apart, covered, hull, within
+from kera_hw.loops.printer import affine_text
+from kera_hw.loops.program import (
+    COUNTER,
+    Affine,
+    Alloc,
+    Block,
+    Buffer,
+    Carried,
+    For,
+    If,
+    Index,
+    Literal,
+    Load,
+    LoopProgram,
+    Op,
+    Operand,
+    Statement,
+    Store,
+    Var,
+    While,
+    blocks_of,
+)
+from kera_hw.ops.intervals import Interval, OpShape, apply_rule, type_interval
+from kera_hw.ops.registry import OPS
+from kera_hw.ops.spec import Trait, TypeRuleError
+from kera_hw.types import BOOL, IntType, Type, is_scalar, numpy_dtype
+
+
+def verify_loops(program: LoopProgram) -> list[str]:
+    """What is wrong, each a sentence; empty for a sound program."""
+    check = _Check()
+    check.run(program)
+    return check.faults
+
+
+@dataclass(slots=True)
+class _Scope:
+    """What is known at one point: scalars with their ranges, buffers, the loops around, what is written."""
+
+    ranges: dict[Var, Interval | None] = field(default_factory=dict[Var, "Interval | None"])
+    buffers: dict[str, tuple[Buffer, int]] = field(default_factory=dict[str, tuple[Buffer, int]])
+    loops: tuple[tuple[Var, Interval], ...] = ()
+    written: dict[str, list[Box]] = field(default_factory=dict[str, list[Box]])
+
+    def inner(self, var: Var | None = None, count: int = 0) -> _Scope:
+        span = Interval(0, max(count - 1, 0))
+        loops = (*self.loops, (var, span)) if var is not None else self.loops
+        written = {name: list(boxes) for name, boxes in self.written.items()}
+        found = _Scope(dict(self.ranges), dict(self.buffers), loops, written)
+        if var is not None:
+            found.ranges[var] = span
+        return found
+
+
+class _Check:
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+        self.names: set[str] = set()
+
+    def fault(self, message: str) -> None:
+        self.faults.append(message)
+
+    def run(self, program: LoopProgram) -> None:
+        scope = _Scope()
+        for buffer in program.buffers:
+            if buffer.kind == "temp":
+                self.fault(f"`{buffer.name}` is a temporary outside every block.")
+            self._declare(buffer, scope)
+        self._block(program.body, scope, ())
+        for buffer in program.of_kind("result"):
+            whole = tuple(Side((), 0, extent - 1) for extent in buffer.shape)
+            if not within(whole, scope.written.get(buffer.name, [])):
+                self.fault(f"The result `{buffer.name}` is not written whole.")
+
+    # Names and types
+
+    def _name(self, name: str) -> None:
+        if name in self.names:
+            self.fault(f"`{name}` is defined twice.")
+        self.names.add(name)
+
+    def _declare(self, buffer: Buffer, scope: _Scope) -> None:
+        self._name(buffer.name)
+        if not is_scalar(buffer.element) or any(extent < 0 for extent in buffer.shape):
+            self.fault(f"`{buffer.name}` is no buffer of scalars with extents of 0 and more.")
+        has_data = buffer.kind in ("const", "state")
+        if has_data and len(buffer.data) != buffer.size * numpy_dtype(buffer.element).itemsize:
+            self.fault(f"The contents of `{buffer.name}` do not fill it.")
+        scope.buffers[buffer.name] = (buffer, len(scope.loops))
+
+    def _define(self, var: Var, scope: _Scope, span: Interval | None = None) -> None:
+        self._name(var.name)
+        if not is_scalar(var.type):
+            self.fault(f"`{var.name}` is no scalar.")
+        scope.ranges[var] = span if span is not None else type_interval(var.type)
+
+    def _use(self, operand: Operand, scope: _Scope) -> Type:
+        if isinstance(operand, Var):
+            if operand not in scope.ranges:
+                self.fault(f"`{operand.name}` has no value where it is used.")
+        elif not 0 <= operand.bits < 1 << getattr(operand.type, "width_bits", 1):
+            self.fault(f"The constant {operand.bits:#x} is none of {operand.type}.")
+        return operand.type
+
+    def _range(self, operand: Operand, scope: _Scope) -> Interval | None:
+        if isinstance(operand, Literal):
+            full = type_interval(operand.type)
+            if full is None:
+                return None
+            value = operand.bits - (full.high - full.low + 1) * (operand.bits > full.high)
+            return Interval(value, value)
+        return scope.ranges.get(operand)
+
+    # Statements
+
+    def _block(self, block: Block, scope: _Scope, wanted: tuple[Type, ...]) -> None:
+        for statement in block.body:
+            self._statement(statement, scope)
+        found = tuple(self._use(operand, scope) for operand in block.yields)
+        if found != wanted:
+            self.fault(f"A block yields {_list(found)}, but {_list(wanted)} is wanted.")
+
+    def _statement(self, statement: Statement, scope: _Scope) -> None:
+        match statement:
+            case Op():
+                self._op(statement, scope)
+            case Load(result=result, buffer=name, index=index):
+                buffer = self._access(name, index, scope)
+                if buffer is not None:
+                    self._readable(buffer, index, scope)
+                    if result.type != buffer.element:
+                        self.fault(f"`{result.name}` is {result.type}, loaded from {buffer.element}.")
+                self._define(result, scope)
+            case Store(buffer=name, index=index, value=value):
+                self._store(name, index, value, scope)
+            case Alloc(buffer=buffer):
+                if buffer.kind != "temp":
+                    self.fault(f"`{buffer.name}` in a block is a {buffer.kind}, not a temporary.")
+                self._declare(buffer, scope)
+            case For():
+                self._for(statement, scope)
+            case While():
+                self._while(statement, scope)
+            case If():
+                self._if(statement, scope)
+
+    def _op(self, op: Op, scope: _Scope) -> None:
+        kinds = tuple(self._use(operand, scope) for operand in op.operands)
+        spec, attrs = OPS.get(op.opcode), dict(op.attrs)
+        span: Interval | None = None
+        if spec is None or Trait.ELEMENTWISE not in spec.traits:
+            self.fault(f"`{op.opcode}` is no operation on scalars.")
+        elif tuple(attrs) != spec.attrs:
+            wanted, given = _words(spec.attrs), _words(tuple(attrs))
+            self.fault(f"`{op.opcode}` takes the attributes {wanted}, not {given}.")
+        else:
+            try:
+                types = spec.infer(kinds, attrs)
+            except TypeRuleError as error:
+                self.fault(f"`{op.opcode}` does not take its operands: {error}")
+                types = ()
+            given = tuple(result.type for result in op.results)
+            if types and types != given:
+                self.fault(f"`{op.opcode}` gives {_list(types)}, not {_list(given)}.")
+            if types == given and len(given) == 1:
+                shape = OpShape(kinds, given[0], attrs)
+                span = apply_rule(op.opcode, [self._range(item, scope) for item in op.operands], shape)
+        for result in op.results:
+            self._define(result, scope, span)
+
+    def _access(self, name: str, index: Index, scope: _Scope) -> Buffer | None:
+        found = scope.buffers.get(name)
+        if found is None:
+            self.fault(f"There is no buffer `{name}` here.")
+            return None
+        buffer = found[0]
+        if len(index) != len(buffer.shape):
+            self.fault(f"`{name}` takes {len(buffer.shape)} indices, not {len(index)}.")
+            return None
+        for part, extent in zip(index, buffer.shape):
+            span = self._span(part, scope)
+            if span is None:
+                self.fault(f"The index {affine_text(part)} of `{name}` is made of something without a range.")
+            elif span.low < 0 or span.high >= extent:
+                self.fault(f"The index {affine_text(part)} of `{name}` may be {span}, of {extent} elements.")
+        return buffer
+
+    def _span(self, part: Affine, scope: _Scope) -> Interval | None:
+        low = high = part.constant
+        for var, coefficient in part.terms:
+            self._use(var, scope)
+            found = scope.ranges.get(var) if isinstance(var.type, IntType) else None
+            if found is None:
+                return None
+            ends = sorted((found.low * coefficient, found.high * coefficient))
+            low, high = low + ends[0], high + ends[1]
+        return Interval(low, high)
+
+    def _store(self, name: str, index: Index, value: Operand, scope: _Scope) -> None:
+        kind, buffer = self._use(value, scope), self._access(name, index, scope)
+        if buffer is None:
+            return
+        if buffer.kind in ("param", "const"):
+            self.fault(f"The {buffer.kind} `{name}` is written.")
+        if kind != buffer.element:
+            self.fault(f"A {kind} is stored in `{name}` of {buffer.element}.")
+        box = covered(index, {})
+        if box is not None:
+            scope.written.setdefault(name, []).append(box)
+
+    def _readable(self, buffer: Buffer, index: Index, scope: _Scope) -> None:
+        """Elements of a temporary or result have been written before, whatever scalars in the index are."""
+        if buffer.kind not in ("temp", "result"):
+            return
+        counters = {var for var, _ in scope.loops}
+        moving = {
+            var: span for part in index for var, _ in part.terms
+            if var not in counters and (span := scope.ranges.get(var)) is not None
+        }
+        wanted = hull(index, moving)
+        if within(wanted, scope.written.get(buffer.name, [])):
+            return
+        everywhere = hull(index, moving | dict(scope.loops))
+        if not within(everywhere, scope.written.get(buffer.name, [])):
+            self.fault(f"`{buffer.name}` is read where it may not have been written.")
+
+    # Structure
+
+    def _carry(self, carried: tuple[Carried, ...], scope: _Scope, inside: _Scope) -> tuple[Type, ...]:
+        for item in carried:
+            kinds = {self._use(item.initial, scope), item.inner.type, item.outer.type}
+            if len(kinds) != 1:
+                self.fault(f"What is carried as `{item.inner.name}` changes its type.")
+            self._define(item.inner, inside)
+        return tuple(item.inner.type for item in carried)
+
+    def _for(self, loop: For, scope: _Scope) -> None:
+        self._name(loop.var.name)
+        if loop.var.type != COUNTER or loop.count < 0:
+            self.fault(f"The loop of `{loop.var.name}` does not count from 0 in {COUNTER}.")
+        inside = scope.inner(loop.var, loop.count)
+        wanted = self._carry(loop.carried, scope, inside)
+        if loop.count:  # a body that never runs has nothing to read or write
+            self._block(loop.body, inside, wanted)
+            self._collect(inside, scope, loop.var)
+        if loop.parallel:
+            self._independent(loop, inside)
+        for item in loop.carried:
+            self._define(item.outer, scope)
+
+    def _collect(self, inside: _Scope, scope: _Scope, var: Var) -> None:
+        """What a loop has written when it is done, into the scope around."""
+        span = {var: dict(inside.loops)[var]}
+        for name, boxes in inside.written.items():
+            if name in scope.buffers:
+                known = len(scope.written.get(name, []))
+                for box in boxes[known:]:
+                    grown = _grown(box, span)
+                    if grown is not None:
+                        scope.written.setdefault(name, []).append(grown)
+
+    def _independent(self, loop: For, inside: _Scope) -> None:
+        if loop.carried:
+            self.fault(f"The parallel loop of `{loop.var.name}` carries values.")
+        inner, locals_ = _inner_spans(loop.body, inside.ranges), set(_allocated(loop.body))
+        accesses = [item for item in _accesses(loop.body) if item.buffer not in locals_]
+        met = {
+            store.buffer for store in accesses if isinstance(store, Store) for other in accesses
+            if other.buffer == store.buffer and loop.count > 1
+            and not apart(store.index, other.index, loop.var, loop.count, inner)
+        }
+        for name in sorted(met):
+            self.fault(f"Rounds of the parallel loop of `{loop.var.name}` may meet in `{name}`.")
+
+    def _while(self, loop: While, scope: _Scope) -> None:
+        if loop.most < 0:
+            self.fault("A loop runs at most a negative number of rounds.")
+        inside = scope.inner()
+        wanted = self._carry(loop.carried, scope, inside)
+        test = inside.inner()
+        self._block(loop.condition, test, (BOOL,))
+        self._block(loop.body, inside.inner(), wanted)
+        for item in loop.carried:
+            self._define(item.outer, scope)
+
+    def _if(self, branch: If, scope: _Scope) -> None:
+        if self._use(branch.condition, scope) != BOOL:
+            self.fault("A branch asks something that is no bool.")
+        wanted = tuple(result.type for result in branch.results)
+        sides = [scope.inner(), scope.inner()]
+        for side, block in zip(sides, (branch.then, branch.otherwise)):
+            self._block(block, side, wanted)
+        first, second = (side.written for side in sides)
+        for name in first:
+            if name in scope.buffers:
+                known = len(scope.written.get(name, []))
+                both = [box for box in first[name][known:] if within(box, second.get(name, []))]
+                scope.written.setdefault(name, []).extend(both)
+        for result in branch.results:
+            self._define(result, scope)
+
+
+def _grown(box: Box, span: Mapping[Var, Interval]) -> Box | None:
+    """A box written in every round of a loop, over all rounds; None where that leaves gaps."""
+    ((var, rounds),) = span.items()
+    sides: list[Side] = []
+    used = False
+    for side in box:
+        factor = dict(side.base).get(var, 0)
+        if not factor:
+            sides.append(side)
+            continue
+        if used or abs(factor) > side.high - side.low + 1:
+            return None
+        used = True
+        base = tuple(item for item in side.base if item[0] != var)
+        ends = sorted((factor * rounds.low, factor * rounds.high))
+        sides.append(Side(base, side.low + ends[0], side.high + ends[1]))
+    return tuple(sides)
+
+
+def _statements(block: Block) -> Iterator[Statement]:
+    """All statements inside, outer ones first."""
+    for statement in block.body:
+        yield statement
+        for inner in blocks_of(statement):
+            yield from _statements(inner)
+
+
+def _accesses(block: Block) -> Iterator[Load | Store]:
+    return (item for item in _statements(block) if isinstance(item, (Load, Store)))
+
+
+def _allocated(block: Block) -> Iterator[str]:
+    return (item.buffer.name for item in _statements(block) if isinstance(item, Alloc))
+
+
+def _inner_spans(block: Block, known: Mapping[Var, Interval | None]) -> dict[Var, Interval]:
+    """Ranges of what changes within a body: counters by their count, scalars by their type.
+
+    A scalar's own range would be narrower; it is clamped before it indexes, which its operation shows.
+    """
+    found: dict[Var, Interval] = {}
+    ranges: dict[Var, Interval | None] = dict(known)
+
+    def note(var: Var, span: Interval | None) -> None:
+        ranges[var] = span
+        if span is not None:
+            found[var] = span
+
+    for statement in _statements(block):
+        match statement:
+            case For(var=var, count=count, carried=carried):
+                note(var, Interval(0, max(count - 1, 0)))
+                for item in carried:
+                    note(item.inner, type_interval(item.inner.type))
+                    note(item.outer, type_interval(item.outer.type))
+            case While(carried=carried):
+                for item in carried:
+                    note(item.inner, type_interval(item.inner.type))
+                    note(item.outer, type_interval(item.outer.type))
+            case Op(results=(result,), opcode=opcode, operands=operands, attrs=attrs):
+                kinds = tuple(operand.type for operand in operands)
+                args = [
+                    ranges.get(item) if isinstance(item, Var) else _literal_span(item) for item in operands
+                ]
+                note(result, apply_rule(opcode, args, OpShape(kinds, result.type, dict(attrs))))
+            case Load(result=result):
+                note(result, type_interval(result.type))
+            case Op(results=results) | If(results=results):
+                for result in results:
+                    note(result, type_interval(result.type))
+            case _:
+                pass
+    return found
+
+
+def _literal_span(item: Literal) -> Interval | None:
+    full = type_interval(item.type)
+    if full is None:
+        return None
+    value = item.bits - (full.high - full.low + 1) * (item.bits > full.high)
+    return Interval(value, value)
+
+
+def _list(types: tuple[Type, ...]) -> str:
+    return f"({', '.join(map(str, types))})"
+
+
+def _words(names: tuple[str, ...]) -> str:
+    return ", ".join(names) or "none"

@@ -1,0 +1,106 @@
+"""An export as a loop program: parameters, results and states are buffers by leaf, the body is its region."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kera_hw.graph.node import Export, Node, Origin, Region, regions_in_order
+from kera_hw.loops.program import Buffer, LoopProgram
+from kera_hw.lower import control, elementwise, reductions, tensors
+from kera_hw.lower.emitter import Emitter
+from kera_hw.lower.region import Lowering, Rule
+from kera_hw.lower.views import Value, View, whole
+from kera_hw.ops.expansions import EXPANSIONS
+from kera_hw.ops.registry import OPS
+from kera_hw.ops.spec import Trait
+from kera_hw.support import Diagnostic, KeraError
+from kera_hw.types import FloatType, TensorType, Type, element_type, flatten_type, leaf_types, shape_of
+
+RULES: dict[str, Rule] = {
+    **elementwise.RULES, **tensors.RULES, **reductions.RULES, **control.RULES,
+}
+
+
+def refusal(node: Node) -> str | None:
+    """Why an operation has no loops, as a whole sentence; None for all others."""
+    spec = OPS[node.opcode]
+    if spec.effect is not None:
+        return f"`{node.opcode}` has an effect, which loop programs do not have yet."
+    if dict(node.attrs).get("order") == "exact" and isinstance(element_type(node.inputs[0].type), FloatType):
+        return f"`{node.opcode}` in the order `exact` has no expansion into loops yet; choose another order."
+    known = node.opcode in RULES or node.opcode in EXPANSIONS or Trait.SOURCE in spec.traits
+    return None if known else f"`{node.opcode}` has no rule for loop programs."
+
+
+def check_lowerable(region: Region) -> None:
+    """Raises KeraError (K0701) for every kind of operation without loops."""
+    reasons = {
+        reason: None for inner in regions_in_order([region]) for node in inner.nodes()
+        if (reason := refusal(node)) is not None
+    }
+    if reasons:
+        raise KeraError(Diagnostic("K0701", reason) for reason in reasons)
+
+
+def lower_export(export: Export, origins: Mapping[Node, Origin] | None = None) -> LoopProgram:
+    """The loop program of an export. Raises KeraError (K0701) where an operation has none."""
+    check_lowerable(export.region)
+    emit = Emitter()
+    lower = Lowering(emit, RULES, origins or {})
+    params = [
+        Buffer(".".join(("in", name, *leaf.path)), element_type(leaf.type), shape_of(leaf.type), "param")
+        for name, kind in export.params for leaf in flatten_type(kind)
+    ]
+    states = [
+        Buffer(f"state.{var.name}", element_type(var.initial.type), shape_of(var.initial.type), "state",
+               _data(var.initial.node))
+        for var in export.state
+    ]
+    args = [_argument(emit, buffer) for buffer in (*params, *states)]
+    values = lower.region(export.region, args)
+    kinds = leaf_types(export.result)
+    results = [_result(k, kind) for k, kind in enumerate(kinds)]
+    for target, value in zip(results, values):
+        _deliver(lower, target, value)
+    _advance(lower, states, values[len(results) :])
+    buffers = (*params, *results, *states, *emit.constants.values())
+    return LoopProgram(export.name, buffers, emit.finish())
+
+
+def _data(node: Node) -> bytes:
+    data = node.attr("value")
+    assert isinstance(data, bytes)
+    return data
+
+
+def _argument(emit: Emitter, buffer: Buffer) -> Value:
+    return whole(buffer) if buffer.shape else emit.load(buffer, ())
+
+
+def _result(number: int, kind: Type) -> Buffer:
+    return Buffer(f"out.{number}", element_type(kind), shape_of(kind), "result")
+
+
+def _deliver(lower: Lowering, target: Buffer, value: Value) -> None:
+    if isinstance(value, View):
+        lower.copy_into(whole(target), value)
+    else:
+        lower.emit.store(target, (), value)
+
+
+def _advance(lower: Lowering, states: list[Buffer], values: list[Value]) -> None:
+    """The next states; what is read from a state's buffer is put aside before any is overwritten."""
+    own = {buffer.name for buffer in states}
+    kept: list[Value] = []
+    for value, state in zip(values, states):
+        if isinstance(value, View) and value.buffer.name in own and value != whole(state):
+            source = value
+            kind = TensorType(value.element, value.shape)
+            with_copy = lower.fill(kind, lambda index, source=source: lower.read(source, index))
+            kept.append(with_copy)
+        else:
+            kept.append(value)
+    for state, value in zip(states, kept):
+        if value != whole(state):
+            _deliver(lower, state, value)
+
+

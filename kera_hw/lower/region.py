@@ -1,0 +1,136 @@
+"""A region's nodes in order, each by its rule; a buffer is overwritten once nobody looks at it any more."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kera_hw.graph.node import Node, Origin, Ref, Region
+from kera_hw.graph.store import Store
+from kera_hw.loops.program import Affine, Literal, Operand, Place, of_var
+from kera_hw.lower.emitter import Emitter, bits_of
+from kera_hw.lower.views import Value, View, whole
+from kera_hw.ops.expansions import EXPANSIONS
+from kera_hw.types import TensorType, Type, element_type, numpy_dtype, shape_of
+
+Rule = Callable[["Lowering", Node, list[Value]], list[Value]]
+
+
+class Lowering:
+    """Lowers regions into one emitter. ``rules`` has one for every operation that is not refused."""
+
+    def __init__(self, emitter: Emitter, rules: Mapping[str, Rule], origins: Mapping[Node, Origin]) -> None:
+        self.emit = emitter
+        self.rules = rules
+        self.origins = origins
+        self._holders: Counter[str] = Counter()
+        self._store = Store()
+
+    # Regions
+
+    def region(self, region: Region, args: Sequence[Value]) -> list[Value]:
+        """The region's results on arguments by parameter."""
+        nodes = region.nodes()
+        last = {ref: node for node in nodes for ref in node.inputs}
+        kept = set(region.results)
+        values: dict[Ref, Value] = {}
+        for node in nodes:
+            inputs = [values[ref] for ref in node.inputs]
+            for ref in dict.fromkeys(node.inputs):
+                if last[ref] is node and ref not in kept:
+                    self._hold(values.pop(ref), -1)
+            for index, value in enumerate(self._node(node, inputs, args)):
+                values[Ref(node, index)] = value
+                self._hold(value, 1)
+            for index in range(len(node.types)):  # results that nobody takes
+                ref = Ref(node, index)
+                if ref not in last and ref not in kept:
+                    self._hold(values.pop(ref), -1)
+        for ref in kept:
+            self._hold(values[ref], -1)
+        return [values[ref] for ref in region.results]
+
+    def _hold(self, value: Value, change: int) -> None:
+        if isinstance(value, View):
+            self._holders[value.buffer.name] += change
+
+    def _node(self, node: Node, inputs: list[Value], args: Sequence[Value]) -> list[Value]:
+        origin = self.origins.get(node)
+        if origin is not None:
+            self.emit.place = Place(origin.path, origin.line)
+        if node.opcode == "core.param":
+            index = node.attr("index")
+            assert isinstance(index, int)
+            return [args[index]]
+        if node.opcode == "core.constant":
+            return [self.constant(node)]
+        expansion = EXPANSIONS.get(node.opcode)
+        if expansion is not None:
+            return self.region(self._expanded(node), inputs)
+        return self.rules[node.opcode](self, node, inputs)
+
+    def _expanded(self, node: Node) -> Region:
+        """The region of a composite's expansion."""
+        store = self._store
+        params = [store.param(k, ref.type) for k, ref in enumerate(node.inputs)]
+        result = EXPANSIONS[node.opcode](store, params, dict(node.attrs))  # type: ignore[arg-type]
+        assert isinstance(result, Ref)
+        return store.region([ref.type for ref in params], [result])
+
+    # Values
+
+    def constant(self, node: Node) -> Value:
+        kind, data = node.types[0], node.attr("value")
+        assert isinstance(data, bytes)
+        if isinstance(kind, TensorType):
+            return whole(self.emit.constant(kind.element, kind.shape, data))
+        (value,) = np.frombuffer(data, numpy_dtype(kind).newbyteorder("<")).astype(numpy_dtype(kind))
+        return Literal(kind, bits_of(kind, value))
+
+    def reusable(self, value: View, others: Sequence[Value] = ()) -> bool:
+        """Whether a whole buffer may be overwritten: nobody else looks at it now or later."""
+        return (
+            value.owned and value.is_whole and not self._holders[value.buffer.name]
+            and not any(isinstance(other, View) and other.buffer == value.buffer for other in others)
+        )
+
+    def new(self, kind: Type) -> View:
+        """A fresh tensor, to be written once."""
+        return whole(self.emit.temp(element_type(kind), shape_of(kind)), owned=True)
+
+    def read(self, value: Value, index: Sequence[Affine]) -> Operand:
+        """An element of a tensor; a scalar is the same at every index."""
+        return self.emit.load(value.buffer, value.at(index)) if isinstance(value, View) else value
+
+    def write(self, target: View, index: Sequence[Affine], value: Operand) -> None:
+        self.emit.store(target.buffer, target.at(index), value)
+
+    def fill(self, kind: Type, element: Callable[[list[Affine]], Operand]) -> View:
+        """A tensor by what stands at each index; the loops are parallel."""
+        target = self.new(kind)
+        self.fill_into(target, element)
+        return target
+
+    def fill_into(self, target: View, element: Callable[[list[Affine]], Operand]) -> None:
+        with self.emit.nest(target.shape) as variables:
+            index = [of_var(var) for var in variables]
+            self.write(target, index, element(index))
+
+    def copy_into(self, target: View, source: View) -> None:
+        if target != source:
+            self.fill_into(target, lambda index: self.read(source, index))
+
+    def owned(self, value: Value, others: Sequence[Value] = ()) -> Value:
+        """A tensor in a buffer of its own that may be overwritten: this one if it may, else a copy."""
+        if not isinstance(value, View) or self.reusable(value, others):
+            return value
+        kind = TensorType(value.element, value.shape)
+        return self.fill(kind, lambda index: self.read(value, index))
+
+
+def shared(values: Sequence[Value]) -> list[Value]:
+    """What a body that runs many times is given: not to be overwritten."""
+    return [replace(value, owned=False) if isinstance(value, View) else value for value in values]
+

@@ -1,0 +1,64 @@
+"""Loop programs give what their graphs give: on random graphs that reach every operation, and on programs."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kera_hw.driver.session import load_program
+from kera_hw.graph import Export
+from kera_hw.graph.generate import generatable_ops
+from kera_hw.loops.parser import parse_program
+from kera_hw.loops.printer import print_program
+from kera_hw.loops.verifier import verify_loops
+from kera_hw.lower.export import lower_export
+from kera_hw.support import KeraError
+from tests.loop_programs import differing, random_export
+from tests.tidy.repo import ROOT
+
+PROGRAMS = sorted((ROOT / "tests" / "programs").rglob("*.kera"))
+_CHUNKS = 8
+
+
+def _checked(export: Export, lanes: int, seed: int) -> bool:
+    """Whether the export has loops; they are sound, print and parse to themselves, and give its bits."""
+    try:
+        program = lower_export(export)
+    except KeraError as error:
+        assert {item.code for item in error.diagnostics} == {"K0701"}
+        return False
+    assert verify_loops(program) == []
+    assert parse_program(print_program(program)) == program
+    assert differing(export, program, lanes, seed) == []
+    return True
+
+
+@pytest.mark.parametrize("chunk", range(_CHUNKS))
+def test_random_graphs(chunk: int) -> None:
+    """Three graphs for every operation, and nearly all of them have loops."""
+    seeds = range(chunk, 3 * len(generatable_ops()), _CHUNKS)
+    made = [_checked(random_export(seed), 5, seed) for seed in seeds]
+    assert sum(made) >= 0.9 * len(made)
+
+
+@pytest.mark.long
+def test_many_random_graphs() -> None:
+    made = [_checked(random_export(seed), 5, seed) for seed in range(20_000)]
+    assert sum(made) > 0.95 * len(made)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_programs(path: Path) -> None:
+    loaded = load_program(path)
+    assert loaded.graph is not None
+    for export in loaded.graph.exports:
+        assert _checked(export, 2, 1), export.name
+
+
+def test_a_wrong_program_is_seen() -> None:
+    """An addition made a subtraction, in a program that has one."""
+    loaded = load_program(ROOT / "examples" / "fir.kera")
+    assert loaded.graph is not None
+    (export,) = loaded.graph.exports
+    text = print_program(lower_export(export)).replace("integer.add", "integer.sub")
+    assert differing(export, parse_program(text), 4, 0) != []

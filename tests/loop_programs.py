@@ -1,0 +1,52 @@
+"""Loop programs for tests: of exports, of random graphs, with values to run them on."""
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+from kera_hw.graph import Export
+from kera_hw.graph.generate import GraphGenerator, generatable_ops
+from kera_hw.interp import run_region
+from kera_hw.loops.evaluator import run_program
+from kera_hw.loops.program import LoopProgram
+from kera_hw.numerics.arrays import Array
+from kera_hw.ops.choosing import Chooser
+from kera_hw.ops.sampling import random_constant
+from kera_hw.types import Type, leaf_types, numpy_dtype, shape_of
+
+
+def random_export(seed: int) -> Export:
+    """A graph that holds one operation for certain; every operation comes up in turn."""
+    below, ops = random.Random(seed).randrange, generatable_ops()
+    generator = GraphGenerator(below, floats=seed % 2 == 1)
+    return generator.graph(3 + below(11), must=ops[seed % len(ops)]).exports[0]
+
+
+def values_of(kind: Type, lanes: int, below: random.Random) -> Array:
+    chooser, dtype = Chooser(below.randrange, (), True), numpy_dtype(kind)
+    rows = [np.frombuffer(random_constant(kind, chooser), dtype.newbyteorder("<")) for _ in range(lanes)]
+    return np.stack([row.astype(dtype).reshape(shape_of(kind)) for row in rows])
+
+
+def inputs_of(export: Export, lanes: int, seed: int) -> tuple[list[Array], list[Array]]:
+    """Random parameter leaves, and random states."""
+    below = random.Random(seed)
+    kinds = [kind for _, whole in export.params for kind in leaf_types(whole)]
+    args = [values_of(kind, lanes, below) for kind in kinds]
+    return args, [values_of(var.initial.type, lanes, below) for var in export.state]
+
+
+def differing(export: Export, program: LoopProgram, lanes: int, seed: int) -> list[int]:
+    """Which results (then next states) of the loop program are not the graph's, bit for bit."""
+    args, states = inputs_of(export, lanes, seed)
+    wanted = run_region(export.region, [*args, *states], lanes)
+    results, following = run_program(program, args, states, lanes)
+    return [k for k, pair in enumerate(zip(wanted, [*results, *following])) if not same_bits(*pair)]
+
+
+def same_bits(a: Array, b: Array) -> bool:
+    first, second = (np.ascontiguousarray(item).view(np.uint8) for item in (a, b.reshape(a.shape)))
+    return np.array_equal(first, second)
+
+
