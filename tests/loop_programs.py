@@ -48,5 +48,3 @@ def differing(export: Export, program: LoopProgram, lanes: int, seed: int) -> li
 def same_bits(a: Array, b: Array) -> bool:
     first, second = (np.ascontiguousarray(item).view(np.uint8) for item in (a, b.reshape(a.shape)))
     return np.array_equal(first, second)
-
-

@@ -29,6 +29,9 @@ def inspect(
     show_plan: Annotated[
         bool, typer.Option("--plan", help="Show the pipeline planned for --target as well (needs --fn).")
     ] = False,
+    show_loops: Annotated[
+        bool, typer.Option("--loops", help="Show each export as a loop program too.")
+    ] = False,
     hardware: HardwareRequest = AS_PLANNED,
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="OUT.svg", help="Draw the graph into a file.")
@@ -38,7 +41,7 @@ def inspect(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show a program's graph: nodes, types, hashes, and the plan; as text, SVG or .keg.
+    """Show a program's graph: nodes, types, hashes, loops and the plan; as text, SVG or .keg.
 
     Example: kera inspect fir.kera --fn fir --plan --svg fir.svg
     """
@@ -60,6 +63,15 @@ def inspect(
         shown = optimise(shown).graph
     output.text(print_graph(shown, hashes=True).rstrip("\n"))
     data: dict[str, object] = {**names, "graph": graph_json(shown)}
+    if show_loops:
+        from kera_hw.loops.printer import print_program
+        from kera_hw.lower.export import lower_export
+
+        texts = {
+            export.name: print_program(lower_export(export, shown.origins)) for export in shown.exports
+        }
+        output.text("\n" + "\n".join(texts.values()).rstrip("\n"))
+        data["loops"] = texts
     if show_plan:
         from kera_hw.driver.hardware import design_hardware
         from kera_hw.driver.report.chart import chart_rows

@@ -240,4 +240,3 @@ def reset_states(program: LoopProgram, lanes: int) -> list[Array]:
     return [
         np.broadcast_to(contents(buffer), (lanes, *buffer.shape)) for buffer in program.of_kind("state")
     ]
-

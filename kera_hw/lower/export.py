@@ -102,5 +102,3 @@ def _advance(lower: Lowering, states: list[Buffer], values: list[Value]) -> None
     for state, value in zip(states, kept):
         if value != whole(state):
             _deliver(lower, state, value)
-
-

@@ -133,4 +133,3 @@ class Lowering:
 def shared(values: Sequence[Value]) -> list[Value]:
     """What a body that runs many times is given: not to be overwritten."""
     return [replace(value, owned=False) if isinstance(value, View) else value for value in values]
-
