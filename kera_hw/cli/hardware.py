@@ -52,12 +52,12 @@ class HardwareRequest:
 
         return self._options(hardware_device(self.target, self.device))
 
-    def for_target(self) -> tuple[str, TargetOptions]:
-        """The target that executes, and its options. Raises KeraError."""
+    def for_target(self, usual: str = "interp") -> tuple[str, TargetOptions]:
+        """The target that executes, and its options; ``usual`` where none is named. Raises KeraError."""
         from kera_hw.driver.options import DEFAULT_DEVICE
         from kera_hw.driver.targets import resolve_target
 
-        default = "interp" if self.device is None else "rtl"
+        default = usual if self.device is None else "rtl"
         name, device = resolve_target(default if self.target is None else self.target, self.device)
         return name, self._options(device or DEFAULT_DEVICE)
 

@@ -24,6 +24,11 @@ from kera_hw.support import Diagnostic, KeraError
 if TYPE_CHECKING:
     from kera_hw.driver.options import TargetOptions
 
+WaveOption = Annotated[
+    Path | None,
+    typer.Option("--wave", metavar="OUT.vcd", help="Write the circuit's waveform: OUT.vcd, or OUT.fst."),
+]
+
 
 def register(app: typer.Typer) -> None:
     """Adds this module's commands."""
@@ -48,6 +53,7 @@ def run(
     batch: Annotated[
         bool, typer.Option("--batch", help="The leading axis of every input counts items.")
     ] = False,
+    wave: WaveOption = None,
     hardware: HardwareRequest = AS_PLANNED,
     quiet: QuietOption = False,
     json: JsonOption = False,
@@ -57,22 +63,28 @@ def run(
     Integers and bools are plain JSON, fixed point is its raw integer, floats are numbers or "nan", "inf",
     "-inf", structs are objects, tuples lists.
     Examples: kera run gcd.kera --fn gcd -i a=12 -i b=18;
-    kera run fir.kera --fn fir -i x=x.npy -o out.npz --batch
+    kera run fir.kera --fn fir -i x=x.npy -o out.npz --batch;
+    kera run fir.kera -i x=x.npy --batch --wave fir.vcd
     """  # fmt: skip
     from kera_hw.driver.api import run_inputs
     from kera_hw.driver.session import identity
     from kera_hw.driver.targets import make_executor
     from kera_hw.driver.values import describe_value, read_inputs, save_npz
+    from kera_hw.driver.waves import check_wave
 
     output = Output(json, quiet)
-    target, options = hardware.for_target()
+    target, options = hardware.for_target("interp" if wave is None else "rtl")
+    if wave is not None:
+        check_wave(wave)
     loaded, graph = load_or_fail(file, output)
     export = export_or_fail(loaded, function, output)
     values = read_inputs(export, inputs or [])
     with output.progress(f"running on {target}", 1) as step:
         executor = make_executor(graph, export, target, options)
         step("running")
-        result = run_inputs(export, executor, values, batch)
+        result = run_inputs(export, executor, values, batch, wave)
+    if wave is not None:
+        output.text(f"wrote {wave}")
     if out is not None:
         save_npz(out, result)
         output.text(f"wrote {out}")
@@ -81,7 +93,7 @@ def run(
     data = {**identity(graph, export), "function": export.name, "target": target}
     if target != "interp":
         data["device"] = options.device
-    output.finish({**data, "result": result, "out": out})
+    output.finish({**data, "result": result, "out": out, "wave": wave})
 
 
 @takes_hardware("hardware")
@@ -121,6 +133,7 @@ def verify(
         bool,
         typer.Option("--receipt", help="Hold a build directory against its receipt.json instead."),
     ] = False,
+    wave: WaveOption = None,
     hardware: HardwareRequest = AS_PLANNED,
     quiet: QuietOption = False,
     json: JsonOption = False,
@@ -128,6 +141,7 @@ def verify(
     """Compare targets bit for bit on random, corner and your own inputs; exit 1 on any difference.
 
     With --formal each export (or that of --fn) is proved for all inputs; exit 4 where no proof is found.
+    --wave writes the smallest failing items; where none fails, those of -i or else the first.
     With --receipt the files of a build have the hashes, the graph the fingerprint that the receipt says, and
     plan and Verilog come out of the graph again; exit 1 where anything differs.
     Examples: kera verify fir.kera --fn fir --targets interp,rtl --vectors 10000;
@@ -141,6 +155,8 @@ def verify(
     if receipt:
         _check_receipt(context, file, output)
     options = hardware.for_hardware()
+    if formal and wave is not None:
+        raise typer.BadParameter("A proof has no waveform; compare without --formal.", param_hint="--wave")
     if formal:
         _prove(file, function, options, limit, seed, output)
     listed = TARGETS if targets.strip() == "all" else targets.split(",")
@@ -150,9 +166,11 @@ def verify(
     loaded, graph = load_or_fail(file, output)
     export = export_or_fail(loaded, function, output)
     with output.progress("comparing", len(names)) as step:
-        report = verify_export(graph, export, names, vectors, seed, inputs or [], options, step)
+        report = verify_export(graph, export, names, vectors, seed, inputs or [], options, step, wave)
     output.text(report.text())
-    output.finish(report.to_json(), (), OK if report.equal else AT_FAULT)
+    if wave is not None:
+        output.text(f"wrote {wave}")
+    output.finish({**report.to_json(), "wave": wave}, (), OK if report.equal else AT_FAULT)
 
 
 def _check_receipt(context: typer.Context, place: Path, output: Output) -> NoReturn:

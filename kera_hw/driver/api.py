@@ -72,8 +72,15 @@ def _pace(plan: Mapping[str, Any]) -> str:
     return f"latency {plan['latency_cycles']}, interval {plan['initiation_interval']}"
 
 
-def run_inputs(export: Export, executor: Executor, values: Mapping[str, Any], batch: bool) -> Any:
-    """Runs one item, or a batch along the leading axis."""
+def run_inputs(
+    export: Export, executor: Executor, values: Mapping[str, Any], batch: bool, wave: Path | None = None
+) -> Any:
+    """Runs one item, or a batch along the leading axis, and writes the waveform of that."""
+    if wave is not None:
+        from kera_hw.driver.waves import trace_items
+
+        inputs = values if batch else _one_item(export, values)
+        trace_items(executor, inputs, _batch_size(export, values) if batch else 1, wave)
     function = Function(export, executor)
     return function.batch(**values) if batch else function(**values)
 

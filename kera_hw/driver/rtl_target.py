@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from kera_hw.graph import Export, Graph
 from kera_hw.interp import flatten_value, unflatten_value
 from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
 from kera_hw.rtl.sim.words import words_of
-from kera_hw.rtl.toolchain.process import ToolError
+from kera_hw.rtl.toolchain.files import move_into_place
+from kera_hw.rtl.toolchain.process import ToolError, scratch
 from kera_hw.support import Diagnostic, KeraError
 from kera_hw.types import element_type, leaf_types, numpy_dtype, shape_of
 
@@ -49,6 +51,22 @@ class RtlExecutor:
         except ToolError as fault:
             raise KeraError([fault.diagnostic]) from None
         return unpack_outputs(self.design, outputs, batch)
+
+
+    def trace(self, inputs: Mapping[str, Any], batch: int, wave: Path) -> None:
+        """Simulates without stalls and writes every signal to ``wave``, VCD or FST by its suffix.
+
+        A circuit that departs from its plan is written as it behaves. Raises KeraError for unfit values, for
+        a missing or failing tool, and OSError.
+        """
+        words = pack_inputs(self.design, inputs, batch)
+        try:
+            with scratch("wave") as work:
+                written = work / wave.name
+                simulate(self.design.emitted, words, Traffic(), count=batch, trace=written)
+                move_into_place(written, wave)
+        except ToolError as fault:
+            raise KeraError([fault.diagnostic]) from None
 
 
 def pack_inputs(design: HardwareDesign, inputs: Mapping[str, Any], batch: int) -> list[Array]:

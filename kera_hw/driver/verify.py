@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from kera_hw.driver.session import identity
 from kera_hw.driver.shrink import Mismatch, first_difference, minimise
 from kera_hw.driver.targets import make_executor
 from kera_hw.driver.values import read_inputs
+from kera_hw.driver.waves import check_wave, has_wave, trace_comparison
 from kera_hw.graph import Export, Graph
 from kera_hw.interp import flatten_value
 from kera_hw.interp.values import item_count
@@ -93,12 +95,26 @@ def verify_export(
     given: Sequence[str],
     options: TargetOptions,
     progress: Callable[[str], None] = lambda _: None,
+    wave: Path | None = None,
 ) -> VerifyReport:
-    """Runs every target on the same items and compares all result bits with the first target's."""
+    """Runs every target on the same items and compares all result bits with the first target's.
+
+    ``wave`` takes the waveform of the smallest items that fail on a circuit; of those given where none fails,
+    and of the first where none is given. Raises KeraError (K0908) where no target is a circuit.
+    """
     vectors, seed = VECTORS.check(vectors), VECTOR_SEED.check(seed)
     executors = {name: make_executor(graph, export, name, options) for name in targets}
+    if wave is not None:
+        check_wave(wave)
+        if not any(map(has_wave, executors.values())):
+            message = "A waveform (`--wave`) needs a circuit among the targets, such as rtl."
+            raise KeraError([Diagnostic("K0908", message)])
     inputs, batch = draw_items(export, vectors, seed, given)
-    return compare_executors(graph, export, executors, inputs, batch, progress)
+    report = compare_executors(graph, export, executors, inputs, batch, progress)
+    if wave is not None:
+        progress("waveform")
+        trace_comparison(executors, report.mismatches, inputs, batch, batch - vectors, wave)
+    return report
 
 
 def draw_items(export: Export, vectors: int, seed: int, given: Sequence[str]) -> tuple[dict[str, Any], int]:

@@ -59,7 +59,7 @@ class _Flavour:
 
     @property
     def libraries(self) -> list[str]:
-        return ["-llz4"] if self.trace == "fst" else []
+        return ["-llz4", "-lz"] if self.trace == "fst" else []
 
 
 @cache
@@ -87,8 +87,8 @@ def _compile(flavour: _Flavour, source: Path, output: Path, cwd: Path, *extra: s
 
 def _build_runtime(flavour: _Flavour, directory: Path) -> None:
     """Compile the run-time library and a precompiled header into ``directory``."""
-    if flavour.trace == "fst" and not Path("/usr/include/lz4.h").exists():
-        raise ToolMissing("lz4.h (for FST waveforms)", "Install it with: sudo apt-get install liblz4-dev")
+    if flavour.trace == "fst":
+        _require_fst(directory)
     header = directory / "kera_pch.h"
     traced = {"none": [], "vcd": ["verilated_vcd_c.h"], "fst": ["verilated_fst_c.h"]}[flavour.trace]
     lines = [f'#include "{name}"' for name in ("verilated.h", *traced)]
@@ -109,6 +109,21 @@ def _build_runtime(flavour: _Flavour, directory: Path) -> None:
         waiting.append(pool.submit(precompile))
         for future in waiting:
             future.result()
+
+
+_FST_HEADERS = {"lz4.h": "liblz4-dev", "zlib.h": "zlib1g-dev"}
+
+
+def _require_fst(directory: Path) -> None:
+    """Raises ToolMissing without the headers that Verilator's writer of FST files is compiled with."""
+    for header, package in _FST_HEADERS.items():
+        probe = directory / "probe.cpp"
+        probe.write_text(f"#include <{header}>\n")
+        argv = [_compiler()[0], "-E", str(probe), "-o", os.devnull]
+        if run_tool("g++", argv, cwd=directory, timeout_s=DEFAULT_TIMEOUT_S, check=False).status:
+            remedy = f"Install it with: sudo apt-get install {package}; or write a .vcd, which needs nothing."
+            raise ToolMissing(f"{header} (for FST waveforms)", remedy)
+        probe.unlink()
 
 
 def warm_up(optimisation: Optimisation = "-O1", trace: Trace = "none") -> Path:
