@@ -20,6 +20,8 @@ from kera_hw.driver.receipt import Request, make_receipt
 from kera_hw.driver.report import render_report
 from kera_hw.driver.session import Loaded
 from kera_hw.graph import Export, Graph, write_keg
+from kera_hw.rtl.emit.template import INSTANCE, amaranth_template, verilog_template
+from kera_hw.rtl.emit.verilog import Emitted
 from kera_hw.rtl.toolchain.process import ToolError, keep_logs
 from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
 
@@ -79,7 +81,8 @@ def build(
             _refuse_too_large(design)
             design, rounds = _close_timing(design, options, seed, work, progress, files)
         (work / f"{name}.keg").write_bytes(write_keg(design.graph))
-        (work / f"{design.emitted.name}.v").write_text(design.emitted.verilog, encoding="utf-8")
+        for file, text in verilog_files(design.emitted).items():
+            (work / file).write_text(text, encoding="utf-8")
         plan = full_plan(design, rounds)
         (work / "plan.json").write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
         progress("report")
@@ -157,6 +160,15 @@ def _implement(design: HardwareDesign, seed: int, directory: Path, progress: Pro
     return dict(done.to_json())
 
 
+def verilog_files(emitted: Emitted) -> dict[str, str]:
+    """The module and how it is instantiated, by file name."""
+    return {
+        f"{emitted.name}.v": emitted.verilog,
+        f"{emitted.name}_{INSTANCE}.v": verilog_template(emitted.name, emitted.port_map),
+        f"{emitted.name}_{INSTANCE}.py": amaranth_template(emitted.name, emitted.port_map, emitted.protocol),
+    }
+
+
 def full_plan(design: HardwareDesign, rounds: list[dict[str, Any]] | None = None) -> dict[str, Any]:
     """`plan.json`: headline figures, estimated and achieved, then the schedule cell by cell."""
     data = design.plan_json()
@@ -165,6 +177,7 @@ def full_plan(design: HardwareDesign, rounds: list[dict[str, Any]] | None = None
         data["rounds"] = [
             {key: row[key] for key in ("scale", "latency_cycles", "lut", "ff", "fmax_mhz")} for row in rounds
         ]
+    data["ports"] = [port.to_json() for port in design.emitted.port_map]
     data["schedule"] = design.plan.to_json()
     return data
 

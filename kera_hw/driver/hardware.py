@@ -120,7 +120,7 @@ def design_hardware(
     try:
         emitted = emit_verilog(
             planned.netlist, planned.plan, planned.interface, planned.style, emitter,
-            single_export_graph(graph, export).fingerprint,
+            single_export_graph(graph, export).fingerprint, export,
         )  # fmt: skip
     except ToolError as fault:
         raise KeraError([fault.diagnostic]) from None

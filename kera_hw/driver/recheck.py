@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kera_hw.driver.build import full_plan
+from kera_hw.driver.build import full_plan, verilog_files
 from kera_hw.driver.files import MAX_DATA_BYTES, read_bytes
 from kera_hw.driver.hardware import HardwareDesign, design_hardware
 from kera_hw.driver.receipt import NAME, Receipt, hash_file, read_receipt, tool_versions
@@ -132,18 +132,15 @@ def _again(receipt: Receipt, directory: Path, other_tools: bool) -> list[Check]:
     except KeraError as fault:
         return [*checks, Check("the circuit can be made again", fault.diagnostics[0])]
     hint = "It was made by other versions; check it with those." if other_tools else None
-    again = {"plan.json": _same_plan(directory, design), f"{name}.v": _same_verilog(directory, design)}
+    again = {"plan.json": _same_plan(directory, design)}
+    for file, text in verilog_files(design.emitted).items():
+        again[file] = read_bytes(directory / file, MAX_DATA_BYTES) == text.encode()
     for file, same in again.items():
         what = f"{file} comes out of {keg.name} again"
         message = f"{directory / file} is not what {keg.name} gives with the options in the receipt."
         fault = Diagnostic("K0811", message, notes=(hint,) if hint else ())
         checks.append(Check(what, None if same else fault))
     return checks
-
-
-def _same_verilog(directory: Path, design: HardwareDesign) -> bool:
-    data = read_bytes(directory / f"{design.export.name}.v", MAX_DATA_BYTES)
-    return data == design.emitted.verilog.encode()
 
 
 def _same_plan(directory: Path, design: HardwareDesign) -> bool:

@@ -11,7 +11,8 @@ import pytest
 import kera_hw
 from kera_hw.driver.hardware import design_hardware
 from kera_hw.driver.options import TargetOptions
-from kera_hw.rtl.emit.verilog import Emitted, Port
+from kera_hw.rtl.emit.ports import Port
+from kera_hw.rtl.emit.verilog import Emitted
 from kera_hw.rtl.sim.bench import simulate
 from kera_hw.rtl.sim.words import from_words, to_words
 from kera_hw.rtl.toolchain.yosys import check, synth_ecp5, synth_ice40

@@ -30,7 +30,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_directory_holds_what_was_promised(built: Path) -> None:
-    assert files_of(built) == {"fir.keg", "fir.v", "plan.json", "report.html", "receipt.json"}
+    verilog = {"fir.v", "fir_instance.v", "fir_instance.py"}
+    assert files_of(built) == {"fir.keg", *verilog, "plan.json", "report.html", "receipt.json"}
     plan = json.loads((built / "plan.json").read_text())
     assert {"latency_cycles", "initiation_interval", "estimate"} <= set(plan) and "achieved" not in plan
     assert kera_hw.load(built / "fir.keg").fingerprint == plan["fingerprint"] == kera_hw.load(FIR).fingerprint

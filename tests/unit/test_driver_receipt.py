@@ -80,7 +80,7 @@ def test_a_receipt_holds_whatever_the_options(kera: Kera, tmp_path: Path, option
     for place in (out, out / "receipt.json"):
         done = kera("verify", place, "--receipt", "--json")
         assert done.status == 0 and done.json["holds"], done.out
-        assert all(check["holds"] for check in done.json["checks"]) and len(done.json["checks"]) == 7
+        assert all(check["holds"] for check in done.json["checks"]) and len(done.json["checks"]) == 11
 
 
 def test_the_stretch_of_a_later_round_is_in_the_receipt(

@@ -40,7 +40,10 @@ _ELEMENTS = re.compile(
     r"kera_.*|SB_.*|TRELLIS_.*|LUT[1-8]|CCU2C|PFUMX|L6MUX21|MULT(9X9|18X18)D|ALU54B|DP16KD|PDPW16KD"
     r"|FD1.*|OFS1.*|IFS1.*|ICESTORM_.*"
 )
-_INNER = ("datapath", "serial", "ecp5_add", "ecp5_chain", "ecp5_mul", "ecp5_lut", "ecp5_mux", "ecp5_rom")
+_INNER = (
+    "datapath", "serial", "instance",
+    "ecp5_add", "ecp5_chain", "ecp5_mul", "ecp5_lut", "ecp5_mux", "ecp5_rom",
+)
 _HELPER = re.compile(r"\bkera_(ecp5_\w+)(?= #\()")
 
 # What a view of Amaranth has for itself: a field of that name could not be reached with a dot.
@@ -78,6 +81,14 @@ def inner_name(top: str, part: str) -> str:
 def with_own_helpers(top: str, verilog: str) -> str:
     """Verilog whose helper modules, ``kera_ecp5_lut`` and so on, belong to the module ``top``."""
     return _HELPER.sub(lambda found: inner_name(top, found[1]), verilog)
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """A name for a signal or a class: no word of a language, none that is taken; it is taken from now on."""
+    while name in taken or name in _MODULE_WORDS or name in PYTHON_WORDS:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 def field_name(name: str) -> str:

@@ -12,7 +12,8 @@ from amaranth.hdl import Cat, ClockDomain, Elaboratable, Instance, Module, Signa
 
 from kera_hw.rtl.emit.convert import module_verilog
 from kera_hw.rtl.emit.naming import inner_name
-from kera_hw.rtl.emit.verilog import Emitted, Port
+from kera_hw.rtl.emit.ports import Port
+from kera_hw.rtl.emit.verilog import Emitted
 
 BEAT_BITS = 8
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -10,7 +10,7 @@ from typing import Literal
 
 from amaranth.hdl import Elaboratable, Instance
 
-from kera_hw.graph.node import Origin
+from kera_hw.graph.node import Export, Origin
 from kera_hw.rtl.emit.amaranth_datapath import AmaranthDatapath, place_of
 from kera_hw.rtl.emit.cells import write_cell
 from kera_hw.rtl.emit.convert import Inside, module_verilog
@@ -25,6 +25,8 @@ from kera_hw.rtl.emit.handshake import (
 from kera_hw.rtl.emit.layout import Control, Layout, Protocol, control_of
 from kera_hw.rtl.emit.naming import inner_name, module_name, with_own_helpers
 from kera_hw.rtl.emit.pipeline import write_datapath
+from kera_hw.rtl.emit.portmap import MappedPort, map_lines, port_map
+from kera_hw.rtl.emit.ports import Port
 from kera_hw.schedule.netlist import Netlist, bits_width
 from kera_hw.schedule.plan import Plan
 
@@ -46,20 +48,12 @@ LIBRARY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
-    """One port of the top module; ``direction`` is "input" or "output"."""
-
-    name: str
-    direction: str
-    width: int
-
-
-@dataclass(frozen=True, slots=True)
 class Emitted:
     """A design as Verilog text, with what a bench or a report must know of it.
 
     ``origins`` maps signal names of the datapath to source places; ``states`` are the signals of its state
     registers. ``register_bits`` counts the pipeline's registers as written; it equals the plan's.
+    ``port_map`` says which bits of the ports are which values, where the types are known.
     """
 
     name: str
@@ -73,6 +67,7 @@ class Emitted:
     origins: dict[str, Origin]
     states: tuple[str, ...] = ()
     emitter: Emitter = "text"
+    port_map: tuple[MappedPort, ...] = ()
 
     def __repr__(self) -> str:
         lines = self.verilog.count("\n")
@@ -105,11 +100,11 @@ _CONTROL_PORTS = frozenset({"clk", "rst", "in_valid", "in_ready", "out_valid", "
 
 def emit_verilog(
     netlist: Netlist, plan: Plan, interface: Interface = "stream", style: Style = "generic",
-    emitter: Emitter = "text", fingerprint: str | None = None,
+    emitter: Emitter = "text", fingerprint: str | None = None, export: Export | None = None,
 ) -> Emitted:
     """Write the scheduled netlist down as Verilog; the top module has the netlist's name, if that can be.
 
-    ``fingerprint`` names the graph in the file's first lines.
+    ``fingerprint`` names the graph in the file's first lines, ``export`` says what its ports carry.
 
     The emitters write the same signals: ``text`` the datapath directly, ``amaranth`` by way of one Amaranth
     design of datapath and control.
@@ -120,12 +115,14 @@ def emit_verilog(
     body, layout = write(netlist, plan, style, control)
     name = module_name(netlist.name)
     parts = [*body, *_library("".join(body)), "`default_nettype wire\n"]
-    banner = _banner(netlist, plan, interface, fingerprint)
+    ports = _ports(netlist, outputs, control)
+    mapped = () if export is None else port_map(export, ports)
+    banner = _banner(netlist, plan, interface, fingerprint, mapped)
     text = with_own_helpers(name, "\n".join(parts))
     return Emitted(
         name, f"{banner}\n{text}", interface, style,
-        _ports(netlist, outputs, control), plan.latency_cycles, plan.initiation_interval,
-        layout.register_bits, layout.origins, tuple(layout.states), emitter,
+        ports, plan.latency_cycles, plan.initiation_interval,
+        layout.register_bits, layout.origins, tuple(layout.states), emitter, mapped,
     )
 
 
@@ -176,13 +173,16 @@ def shell_spec(
     return ShellSpec(build, plan.latency_cycles, plan.initiation_interval, netlist.inputs, outputs, control)
 
 
-def _banner(netlist: Netlist, plan: Plan, interface: str, fingerprint: str | None) -> str:
+def _banner(
+    netlist: Netlist, plan: Plan, interface: str, fingerprint: str | None, ports: Sequence[MappedPort],
+) -> str:
+    mapped = "".join(f"//   {line}\n" for line in map_lines(ports))
     graph = f"// Graph {fingerprint}\n" if fingerprint is not None else ""
     return (
         f"// {module_name(netlist.name)}: {plan.latency_cycles} cycles of latency, an item every "
         f"{plan.initiation_interval} cycle(s), {plan.register_bits} pipeline register bits.\n"
         f"// Interface {interface}; planned for {plan.device} at {plan.clock_mhz:.1f} MHz.\n"
-        f"{graph}"
+        f"{graph}{mapped}"
         "`default_nettype none\n"
     )
 

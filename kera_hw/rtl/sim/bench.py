@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kera_hw.rtl.emit.naming import escaped
-from kera_hw.rtl.emit.verilog import Emitted, Port
+from kera_hw.rtl.emit.ports import Port
+from kera_hw.rtl.emit.verilog import Emitted
 from kera_hw.rtl.sim.words import Words, words_of
 from kera_hw.rtl.toolchain.process import run_tool, scratch
 from kera_hw.rtl.toolchain.verilator import Optimisation, Trace, build

@@ -14,4 +14,5 @@ class Component(Elaboratable):
     o: Any
     in_valid: Any
     out_valid: Any
+    signature: Any
     def __init__(self, signature: Mapping[str, Member]) -> None: ...

@@ -1,0 +1,151 @@
+"""Which bits of which port are which value: a row for each leaf of the parameters and results, as written."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+from kera_hw.graph.node import Export
+from kera_hw.rtl.emit.ports import Port
+from kera_hw.rtl.lower.flatten import parameter_buses, result_buses
+from kera_hw.types import FixType, IntType, StructType, TensorType, TupleType, Type, bit_width
+
+Kind = Literal["clock", "reset", "valid", "ready", "parameter", "result"]
+_CONTROL: dict[str, Kind] = {
+    "clk": "clock", "rst": "reset", "in_valid": "valid", "out_valid": "valid", "in_ready": "ready",
+    "out_ready": "ready",
+}
+_INDICES = "ijklmnpqrs"
+
+
+def index_name(number: int) -> str:
+    """What the index of a path's tensor axis is called, counted from 0."""
+    return _INDICES[number] if number < len(_INDICES) else f"i{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class MappedLeaf:
+    """A scalar of a port, or all the scalars of tensors that are reached by one path with indices.
+
+    The first has bits ``low`` to ``low + width - 1``; a step of index k moves on by ``strides[k]`` bits.
+    ``names`` are the parts of the path, without the indices.
+    """
+
+    path: str
+    names: tuple[str, ...]
+    type: Type
+    low: int
+    width: int
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+    @property
+    def signed(self) -> bool:
+        """Whether its bits are two's complement."""
+        return isinstance(self.type, (IntType, FixType)) and self.type.signed
+
+    @property
+    def count(self) -> int:
+        """How many scalars the path reaches."""
+        return prod(self.shape)
+
+    @property
+    def bits(self) -> str:
+        """The bits as Verilog selects them, with the indices of the path."""
+        if not self.shape:
+            high = self.low + self.width - 1
+            return f"[{high}:{self.low}]" if self.width > 1 else f"[{self.low}]"
+        names = [(stride, index_name(k)) for k, stride in enumerate(self.strides)]
+        steps = [f"{stride}*{name}" if stride > 1 else name for stride, name in names]
+        start = " + ".join([*([str(self.low)] if self.low else []), *steps])
+        return f"[{start} +: {self.width}]"
+
+    def to_json(self) -> dict[str, object]:
+        """Plain JSON object; ``high`` is that of the first scalar."""
+        row: dict[str, object] = {
+            "path": self.path, "type": str(self.type), "low": self.low, "high": self.low + self.width - 1,
+            "signed": self.signed,
+        }
+        if self.shape:
+            row |= {"shape": list(self.shape), "strides_bits": list(self.strides)}
+        return row
+
+
+@dataclass(frozen=True, slots=True)
+class MappedPort:
+    """A port of the top module with what it carries; ``type`` is None for control."""
+
+    name: str
+    direction: str
+    width: int
+    kind: Kind
+    type: Type | None = None
+    leaves: tuple[MappedLeaf, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Plain JSON object."""
+        row: dict[str, object] = {
+            "name": self.name, "direction": self.direction, "width": self.width, "kind": self.kind,
+        }
+        if self.type is not None:
+            row |= {"type": str(self.type), "leaves": [leaf.to_json() for leaf in self.leaves]}
+        return row
+
+
+def port_map(export: Export, ports: Sequence[Port]) -> tuple[MappedPort, ...]:
+    """The ports in their order with the leaves they carry."""
+    values: dict[str, tuple[Kind, str, Type]] = {}
+    for (name, _), (bus, kind) in zip(export.params, parameter_buses(export)):
+        values[bus] = ("parameter", name, kind)
+    several = isinstance(export.result, TupleType)
+    for k, (bus, kind) in enumerate(result_buses(export)):
+        values[bus] = ("result", f"result.{k}" if several else "result", kind)
+    found: list[MappedPort] = []
+    for port in ports:
+        if port.name in _CONTROL:
+            found.append(MappedPort(port.name, port.direction, port.width, _CONTROL[port.name]))
+        else:
+            what, path, kind = values[port.name]
+            leaves = tuple(_leaves(kind, path, tuple(path.split(".")), 0, (), ()))
+            found.append(MappedPort(port.name, port.direction, port.width, what, kind, leaves))
+    return tuple(found)
+
+
+def _leaves(
+    kind: Type, path: str, names: tuple[str, ...], low: int, shape: tuple[int, ...], strides: tuple[int, ...],
+) -> Iterator[MappedLeaf]:
+    """Packed as ports are: fields in their order, elements row-major, the first lowest, nothing between."""
+    if isinstance(kind, (StructType, TupleType)):
+        tuples = isinstance(kind, TupleType)
+        fields = [(str(k), item) for k, item in enumerate(kind.items)] if tuples else list(kind.fields)
+        for name, item in fields:
+            yield from _leaves(item, f"{path}.{name}", (*names, name), low, shape, strides)
+            low += bit_width(item)
+    elif isinstance(kind, TensorType):
+        if not kind.size:
+            return
+        stride, own = bit_width(kind.element), list[int]()
+        for extent in reversed(kind.shape):
+            own.insert(0, stride)
+            stride *= extent
+        letters = ", ".join(index_name(len(shape) + k) for k in range(len(kind.shape)))
+        indexed = f"{path}[{letters}]"
+        yield from _leaves(kind.element, indexed, names, low, (*shape, *kind.shape), (*strides, *own))
+    else:
+        yield MappedLeaf(path, names, kind, low, bit_width(kind), shape, strides)
+
+
+def map_lines(ports: Sequence[MappedPort]) -> list[str]:
+    """The map as lines of text, a port and then its leaves where it has several."""
+    lines: list[str] = []
+    for port in ports:
+        if port.type is None:
+            continue
+        lines.append(f"{port.name}: {port.type}, {port.width} bit{'s' if port.width > 1 else ''}")
+        rows = [(leaf.bits, f"{leaf.path}: {leaf.type}") for leaf in port.leaves]
+        if len(rows) == 1 and not port.leaves[0].shape and len(port.leaves[0].names) == 1:
+            continue
+        wide = max((len(bits) for bits, _ in rows), default=0)
+        lines += [f"  {bits:<{wide}}  {text}" for bits, text in rows]
+    return lines
