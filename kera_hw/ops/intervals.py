@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kera_hw.types import BoolType, FixType, IntType, TensorType, Type, element_type, shape_of
@@ -41,6 +42,7 @@ MaybeInterval = Interval | None  # None: a float or token, which has no integer 
 TRUTH = Interval(0, 1)
 
 
+@lru_cache(maxsize=1024)
 def type_interval(kind: Type) -> MaybeInterval:
     """The raw range of a type's elements; None for floats and tokens."""
     kind = element_type(kind)

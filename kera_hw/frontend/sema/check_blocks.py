@@ -100,7 +100,7 @@ def _let(ctx: Context, node: ast.LetStmt) -> BuildStmt:
         if is_poison(made) or pattern is None:
             return None
         stmt = hir.Let(node.span, pattern, made)
-        ctx.known.definitions.record(stmt)
+        ctx.known.record(stmt)
         return stmt
 
     return build

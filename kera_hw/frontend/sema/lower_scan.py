@@ -154,3 +154,12 @@ def assigned_ranges(part: Part) -> Iterator[tuple[hir.Var, int, int | None]]:
         for arg, borrow in zip(part.args, part.borrows):
             if borrow == "&mut" and isinstance(arg, hir.PlaceExpr):
                 yield (arg.place.root, *place_range(arg.place))
+
+
+def bound_vars(pattern: hir.Pattern) -> Iterator[hir.Var]:
+    """The variables that a pattern binds."""
+    if isinstance(pattern, hir.Binding):
+        yield pattern.var
+    elif isinstance(pattern, hir.TuplePattern):
+        for item in pattern.items:
+            yield from bound_vars(item)

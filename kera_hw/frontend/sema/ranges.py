@@ -6,10 +6,12 @@ and is anything that its own steps can make of that.
 """
 from __future__ import annotations
 
-from kera_hw.frontend.sema import hir, ranges_expr, ranges_stmt
-from kera_hw.frontend.sema.lower_core import constant_leaves
-from kera_hw.frontend.sema.ranges_core import ExprRule, Prover, Scope, StmtRule, Summary, full_ranges
-from kera_hw.frontend.sema.ranges_state import Ranges, State
+from kera_hw.frontend.sema import hir, ranges_call, ranges_expr, ranges_stmt
+from kera_hw.frontend.sema.ranges_core import Context, ExprRule, Prover, Scope, StmtRule, Summary
+from kera_hw.frontend.sema.ranges_linear import known
+from kera_hw.frontend.sema.ranges_loop import checked_round, solve
+from kera_hw.frontend.sema.ranges_state import State
+from kera_hw.frontend.sema.ranges_symbol import Known
 from kera_hw.support import Diagnostic
 
 EXPR_RULES: dict[type, ExprRule] = {
@@ -26,11 +28,11 @@ EXPR_RULES: dict[type, ExprRule] = {
     hir.If: ranges_stmt.branch,
     hir.Logical: ranges_expr.logical,
     hir.Match: ranges_stmt.match,
-    hir.Call: ranges_expr.call,
+    hir.Call: ranges_call.call,
     hir.PlaceExpr: ranges_expr.place_expr,
-    hir.StreamApply: ranges_expr.stream_apply,
-    hir.StreamStep: ranges_expr.stream_step,
-    hir.HigherOrder: ranges_expr.higher_order,
+    hir.StreamApply: ranges_call.stream_apply,
+    hir.StreamStep: ranges_call.stream_step,
+    hir.HigherOrder: ranges_call.higher_order,
 }
 
 STMT_RULES: dict[type, StmtRule] = {
@@ -46,6 +48,11 @@ STMT_RULES: dict[type, StmtRule] = {
 
 def prove_indices(program: hir.Program) -> list[Diagnostic]:
     """A K0301 for every index of the program, its tests and constants included, that may leave its axis."""
+    return analysed(program).diagnostics
+
+
+def analysed(program: hir.Program) -> Prover:
+    """With what is claimed of each function's results as well."""
     prover = Prover(EXPR_RULES, STMT_RULES)
     for function in program.functions:
         prover.summaries[function] = _prove_function(prover, function)
@@ -55,31 +62,34 @@ def prove_indices(program: hir.Program) -> list[Diagnostic]:
     for tree, file in program.constants:
         body = hir.Block(tree.type, tree.span, (), tree)
         _prove_function(prover, hir.Function("", "fn", (), tree.type, (), file, tree.span, body=body))
-    return prover.diagnostics
+    return prover
 
 
 def _prove_function(prover: Prover, function: hir.Function) -> Summary:
-    assert function.body is not None
-    state = State()
+    body = function.body
+    assert body is not None
+    entry = State()
     for param in function.params:
-        state.bind(param.var, full_ranges(param.var.type))
-    initial: dict[hir.Var, Ranges] = {}
+        entry.values[param.var] = prover.store.of_type(param.var.type)
     for held in function.states:
-        values = constant_leaves(held.initial.value)
-        initial[held.var] = [ranges_expr.array_interval(value) for value in values]
-        state.bind(held.var, initial[held.var])
+        entry.values[held.var] = prover.expr(entry, held.initial)
     for instance in function.instances:
-        state.bind(instance.var, [])
+        entry.values[instance.var] = ()
+    results: list[Known] = []
 
-    def round_(head: State) -> None:
-        prover.scope = Scope(function)
-        for param in function.params:
-            head.bind(param.var, full_ranges(param.var.type))
-        prover.block(head, function.body or hir.Block(function.result, function.span, (), None))
+    def item(head: State) -> None:
+        result = prover.block(head, body)
+        results[:] = [known(head, symbol) for symbol in result]
 
-    prover.scope = Scope(function)
-    if initial:
-        state = ranges_stmt.invariant(prover, state, list(initial), round_, function.body)
-    result = prover.block(state, function.body)
-    borrowed = [tuple(state.ranges[p.var]) for p in function.params if p.borrow == "&mut"]
-    return Summary(tuple(result), tuple(borrowed))
+    leaves = [(held.var, leaf) for held in function.states for leaf in range(len(entry.values[held.var]))]
+    with prover.scoped(Scope(function)), prover.within(Context()):
+        if leaves:
+            end = checked_round(prover, solve(prover, entry, leaves, item, function), item)
+        else:
+            end = entry
+            item(end)
+    borrowed = [
+        tuple(known(end, symbol) for symbol in end.values[param.var])
+        for param in function.params if param.borrow == "&mut"
+    ]
+    return Summary(tuple(results), tuple(borrowed))

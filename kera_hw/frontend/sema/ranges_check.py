@@ -5,12 +5,15 @@ from collections.abc import Sequence
 
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.ranges_core import Prover
+from kera_hw.frontend.sema.ranges_linear import known
 from kera_hw.frontend.sema.ranges_points import Points, evaluate_points
 from kera_hw.frontend.sema.ranges_state import State
-from kera_hw.ops.intervals import Interval, type_interval
+from kera_hw.frontend.sema.ranges_symbol import Symbol, Symbols
+from kera_hw.ops.intervals import Interval
 from kera_hw.support import Diagnostic, Fix, Span
-from kera_hw.types import Type, shape_of
+from kera_hw.types import IntType, Type, shape_of
 
+_ORIGIN = IntType(1, False)  # of the 0 that a slice without a lower bound starts at
 _CLAMP = (
     "use `.at({index}, else: ..)` for another value outside, or `.clamped({index})` for the nearest element"
 )
@@ -18,37 +21,35 @@ _CLAMP = (
 
 def check_entries(
     prover: Prover, state: State, base: Type, entries: Sequence[hir.Expr | hir.Slice], whole: hir.Index | None
-) -> None:
+) -> Symbols:
     """Evaluate the entries of an index and prove each in range. ``whole`` is the index expression, if the
     entries are not those of a place."""
-    for axis, entry in enumerate(entries):
+    symbols = evaluate_entries(prover, state, entries)
+    for axis, (entry, symbol) in enumerate(zip(entries, symbols)):
         extent = shape_of(base)[axis]
         if isinstance(entry, hir.Slice):
-            _check_slice(prover, state, entry, extent)
+            _check_slice(prover, state, entry, symbol, extent)
         else:
-            interval = prover.scalar(state, entry)
-            _check(prover, state, entry, interval, extent - 1, _index_words(extent), _fix(prover, whole))
+            _check(prover, state, entry, symbol, extent - 1, _index_words(extent), _fix(prover, whole))
+    return symbols
 
 
-def evaluate_entries(prover: Prover, state: State, entries: Sequence[hir.Expr | hir.Slice]) -> None:
-    """Entries that need no proof may still hold indices that do."""
+def evaluate_entries(prover: Prover, state: State, entries: Sequence[hir.Expr | hir.Slice]) -> Symbols:
+    """The entries' values, of slices where they start."""
+    out: list[Symbol] = []
     for entry in entries:
-        if isinstance(entry, hir.Slice):
-            if entry.start is not None:
-                prover.expr(state, entry.start)
-        else:
-            prover.expr(state, entry)
+        start = entry.start if isinstance(entry, hir.Slice) else entry
+        out.append(prover.store.number(_ORIGIN, 0) if start is None else prover.scalar(state, start))
+    return tuple(out)
 
 
-def check_gather(
-    prover: Prover, state: State, indices: hir.Expr, interval: Interval | None, extent: int
-) -> None:
+def check_gather(prover: Prover, state: State, indices: hir.Expr, symbol: Symbol, extent: int) -> None:
     if 0 in shape_of(indices.type):
         return
-    _check(prover, state, indices, interval, extent - 1, _index_words(extent), None)
+    _check(prover, state, indices, symbol, extent - 1, _index_words(extent), None)
 
 
-def _check_slice(prover: Prover, state: State, entry: hir.Slice, extent: int) -> None:
+def _check_slice(prover: Prover, state: State, entry: hir.Slice, symbol: Symbol, extent: int) -> None:
     size = "1 element" if entry.length == 1 else f"{entry.length} elements"
     words = (
         "The slice may start at {range}, but", "The slice starts at {range}, so",
@@ -59,8 +60,7 @@ def _check_slice(prover: Prover, state: State, entry: hir.Slice, extent: int) ->
             text = f"The slice starts at 0, so its {size} leave the axis of {extent}."
             _report(prover, entry.span, text, None)
         return
-    interval = prover.scalar(state, entry.start)
-    _check(prover, state, entry.start, interval, extent - entry.length, words, None, entry.span)
+    _check(prover, state, entry.start, symbol, extent - entry.length, words, None, entry.span)
 
 
 Words = tuple[str, str, str, str]  # may be, is (with {range}); the axis, after "may" and after "is"
@@ -73,16 +73,16 @@ def _index_words(extent: int) -> Words:
 
 
 def _check(
-    prover: Prover, state: State, expr: hir.Expr, interval: Interval | None, last: int, words: Words,
+    prover: Prover, state: State, expr: hir.Expr, symbol: Symbol, last: int, words: Words,
     fix: Fix | None, span: Span | None = None,
 ) -> None:
     """``expr`` must lie in 0..last wherever this point is reached."""
-    allowed = Interval(0, last)
-    if prover.quiet or state.dead or (interval is not None and interval.within(allowed)):
+    prover.compared(state, symbol, last, limit=True)
+    if prover.quiet or state.dead:
         return
-    interval = interval or type_interval(expr.type)
-    if interval is None:
-        return  # not an integer: the type checker has said so
+    allowed, interval = Interval(0, last), known(state, symbol).interval
+    if interval is None or interval.within(allowed):
+        return  # or not an integer: the type checker has said so
     points = evaluate_points(prover.scope, expr, allowed)
     if points is not None and points.bad is None:
         return

@@ -1,23 +1,24 @@
 """The prover's shared state and its dispatch: abstract execution of one body at a time.
 
-Evaluating an expression in a ``State`` gives a range per leaf, performs its assignments on the state, and
+Evaluating an expression in a ``State`` gives a symbol per leaf, performs its assignments on the state, and
 checks the indices in it. A quiet evaluation only looks.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from kera_hw.frontend.sema import hir
-from kera_hw.frontend.sema.ranges_keys import Definitions
-from kera_hw.frontend.sema.ranges_state import Ranges, State
-from kera_hw.ops.intervals import Interval, type_interval
+from kera_hw.frontend.sema.lower_scan import bound_vars
+from kera_hw.frontend.sema.ranges_linear import known, linear
+from kera_hw.frontend.sema.ranges_state import State
+from kera_hw.frontend.sema.ranges_symbol import MAX_DEPTH, Head, Known, Store, Symbol, Symbols
 from kera_hw.support import Diagnostic, Span
-from kera_hw.types import Type, leaf_types
+from kera_hw.types import Type
 
-ExprRule = Callable[["Prover", State, Any], Ranges]
+ExprRule = Callable[["Prover", State, Any], Symbols]
 StmtRule = Callable[["Prover", State, Any], None]
 
 
@@ -31,32 +32,50 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a function gives whatever its arguments: ranges of its result and of its `&mut` parameters."""
+    """What a function gives whatever its arguments: of its result and of its `&mut` parameters, by leaf."""
 
-    result: tuple[Interval | None, ...]
-    borrowed: tuple[tuple[Interval | None, ...], ...]
+    result: tuple[Known, ...]
+    borrowed: tuple[tuple[Known, ...], ...]
 
 
 @dataclass(slots=True)
 class Scope:
-    """Where in a body the prover is: enclosing loops and guards, and the definitions of locals."""
+    """Where in a body one is: enclosing loops and guards, and the definitions of immutable locals."""
 
     function: hir.Function | None
     loops: list[hir.For] = field(default_factory=list[hir.For])
     guards: list[Guard] = field(default_factory=list[Guard])
-    definitions: Definitions = field(default_factory=Definitions)
+    lets: dict[hir.Var, hir.Let] = field(default_factory=dict[hir.Var, hir.Let])
+
+    def record(self, stmt: hir.Let) -> None:
+        self.lets.update((var, stmt) for var in bound_vars(stmt.pattern) if not var.mutable)
+
+
+@dataclass(eq=False, slots=True)
+class Context:
+    """What loops were found to keep, so that the next look at one starts there: by loop and call, inside
+    one another as they are run."""
+
+    heads: dict[tuple[hir.Var, int], Head] = field(default_factory=dict[tuple[hir.Var, int], Head])
+    found: dict[Any, Known | None] = field(default_factory=dict[Any, "Known | None"])
+    cases: tuple[Any, ...] = ()
+    inner: dict[int, Context] = field(default_factory=dict[int, "Context"])
+
+    def enter(self, part: object) -> Context:
+        return self.inner.setdefault(id(part), Context())
 
 
 class Prover:
     """Collects a diagnostic per index that may leave its axis."""
 
-    def __init__(self, expr_rules: dict[type, ExprRule], stmt_rules: dict[type, StmtRule]) -> None:
+    def __init__(self, expr_rules: Mapping[type, ExprRule], stmt_rules: Mapping[type, StmtRule]) -> None:
         self.diagnostics: list[Diagnostic] = []
         self.reported: set[tuple[str, Span]] = set()
         self.summaries: dict[hir.Function, Summary] = {}
+        self.sizes: dict[hir.Function, int] = {}
+        self.store = Store()
         self.scope = Scope(None)
-        self.in_form = False
-        self.in_refine = False
+        self.context = Context()
         self._quiet = 0
         self._exprs = expr_rules
         self._stmts = stmt_rules
@@ -64,11 +83,6 @@ class Prover:
     @property
     def quiet(self) -> bool:
         return self._quiet > 0
-
-    @property
-    def hasty(self) -> bool:
-        """In a look from within a look: take shortcuts, else nested loops cost a power of their depth."""
-        return self._quiet > 1
 
     @contextmanager
     def looking(self) -> Generator[None]:
@@ -80,23 +94,20 @@ class Prover:
             self._quiet -= 1
 
     @contextmanager
-    def forming(self) -> Generator[None]:
-        """Within it a linear form is being worked out."""
-        outer, self.in_form = self.in_form, True
+    def within(self, context: Context) -> Generator[None]:
+        outer, self.context = self.context, context
         try:
             yield
         finally:
-            self.in_form = outer
-        self.in_refine = False
+            self.context = outer
 
     @contextmanager
-    def refining(self) -> Generator[None]:
-        """Within it a condition is being learnt from."""
-        self.in_refine = True
+    def scoped(self, scope: Scope) -> Generator[None]:
+        outer, self.scope = self.scope, scope
         try:
             yield
         finally:
-            self.in_refine = False
+            self.scope = outer
 
     @contextmanager
     def guarded(self, cond: hir.Expr, truth: bool) -> Generator[None]:
@@ -106,27 +117,42 @@ class Prover:
         finally:
             self.scope.guards.pop()
 
-    def expr(self, state: State, expr: hir.Expr) -> Ranges:
+    def expr(self, state: State, expr: hir.Expr) -> Symbols:
         return self._exprs[type(expr)](self, state, expr)
 
-    def peek(self, state: State, expr: hir.Expr) -> Ranges:
-        """Ranges of an expression, leaving state and diagnostics alone."""
-        with self.looking():
-            return self.expr(state.copy(), expr)
-
-    def scalar(self, state: State, expr: hir.Expr) -> Interval | None:
-        found = self.expr(state, expr)
-        return found[0] if found else None
+    def scalar(self, state: State, expr: hir.Expr) -> Symbol:
+        """Of an expression with a single leaf, which may be a tensor's."""
+        return self.expr(state, expr)[0]
 
     def stmt(self, state: State, stmt: hir.Stmt) -> None:
         self._stmts[type(stmt)](self, state, stmt)
 
-    def block(self, state: State, block: hir.Block) -> Ranges:
+    def block(self, state: State, block: hir.Block) -> Symbols:
         for stmt in block.stmts:
             self.stmt(state, stmt)
-        return [] if block.result is None else self.expr(state, block.result)
+        return () if block.result is None else self.expr(state, block.result)
 
+    def make(
+        self, state: State, name: str, kind: Type, args: Sequence[Symbol],
+        attrs: Mapping[str, Any] | None = None, note: Any = None, base: Known | None = None,
+    ) -> Symbol:
+        """An operation on symbols; an unknown with its range where the expression grows too deep."""
+        symbol = self.store.make(name, kind, args, attrs, note, base)
+        if symbol.depth <= MAX_DEPTH:
+            return symbol
+        found = known(state, symbol)
+        return self.store.atom(kind, found.interval, found.residue, symbol.heads)
 
-def full_ranges(kind: Type) -> Ranges:
-    """The ranges of a value of which only the type is known."""
-    return [type_interval(leaf) for leaf in leaf_types(kind)]
+    def compared(self, state: State, symbol: Symbol, value: int, limit: bool = False) -> None:
+        """A value met a constant: loops that it comes from may keep it on one side of that. ``limit``: they
+        had better keep it at most so."""
+        if not symbol.heads:
+            return
+        form = linear(state, symbol)
+        if len(form.terms) == 1:
+            ((_, coefficient),) = form.terms.items()
+            value = (value - form.constant) // coefficient
+        for head in symbol.heads:
+            head.thresholds.update((value - 1, value, value + 1))
+            if limit:
+                head.limits.add(value)

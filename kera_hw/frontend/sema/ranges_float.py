@@ -5,11 +5,14 @@ Only bounds that constants give are known. They say nothing of NaN, which conver
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from kera_hw.frontend.sema import hir
 from kera_hw.ops.intervals import Interval, type_interval
 from kera_hw.types import FloatType, IntType, Type, is_scalar
+
+if TYPE_CHECKING:
+    from kera_hw.frontend.sema.ranges_symbol import Symbol
 
 Bounds = tuple[float, float]
 
@@ -23,12 +26,12 @@ _ROUNDED: dict[str, Callable[[float], float]] = {
 }
 
 
-def converted(expr: hir.Expr, target: Type, lets: Mapping[hir.Var, hir.Let]) -> Interval | None:
+def converted(symbol: Symbol, target: Type) -> Interval | None:
     """The range of a float as an integer of a type: toward zero, saturating, NaN as 0."""
     full = type_interval(target)
     if not isinstance(target, IntType) or full is None:
         return None
-    low, high = _bounds(expr, lets, _DEPTH)
+    low, high = _bounds(symbol, _DEPTH)
     ends = [_saturated(end, full) for end in (low, high)]
     return Interval(min(0, *ends), max(0, *ends))
 
@@ -39,24 +42,19 @@ def _saturated(value: float, full: Interval) -> int:
     return max(full.low, min(full.high, math.trunc(value)))
 
 
-def _bounds(expr: hir.Expr, lets: Mapping[hir.Var, hir.Let], depth: int) -> Bounds:
+def _bounds(symbol: Symbol, depth: int) -> Bounds:
     """Bounds of a value that is no NaN. All numbers in them are values of the format, so exact in f64."""
-    if depth == 0 or not isinstance(expr.type, FloatType) or not is_scalar(expr.type):
+    if depth == 0 or not isinstance(symbol.kind, FloatType) or not is_scalar(symbol.kind):
         return _ANY
-    if isinstance(expr, hir.Const):
-        value = float(expr.value)
+    if symbol.value is not None:
+        value = float(symbol.value)
         return _ANY if math.isnan(value) else (value, value)
-    if isinstance(expr, hir.Local):
-        # An immutable local keeps the value it was given, whatever changes after.
-        let = lets.get(expr.var)
-        plain = let is not None and isinstance(let.pattern, hir.Binding)
-        return _bounds(let.value, lets, depth - 1) if let is not None and plain else _ANY
-    if isinstance(expr, hir.Block) and expr.result is not None and not expr.stmts:
-        return _bounds(expr.result, lets, depth)
-    if not isinstance(expr, hir.Op):
+    if symbol.name == "phi":
+        (a, b), (c, d) = (_bounds(arm, depth - 1) for arm in symbol.args[1:])
+        return min(a, c), max(b, d)
+    if not symbol.name.startswith("floating."):
         return _ANY
-    args = [_bounds(arg, lets, depth - 1) for arg in expr.args]
-    return _operation(expr.name, args)
+    return _operation(symbol.name, [_bounds(arg, depth - 1) for arg in symbol.args])
 
 
 def _operation(name: str, args: list[Bounds]) -> Bounds:

@@ -17,9 +17,8 @@ from kera_hw.frontend.sema.lower import new_lowering
 from kera_hw.frontend.sema.lower_core import FailedCallee, LowerError
 from kera_hw.frontend.sema.lower_cost import RegionCost
 from kera_hw.frontend.sema.lower_frame import Frame
-from kera_hw.frontend.sema.lower_scan import walk
+from kera_hw.frontend.sema.lower_scan import bound_vars, walk
 from kera_hw.frontend.sema.ranges_core import Guard, Scope
-from kera_hw.frontend.sema.ranges_keys import bound_vars
 from kera_hw.graph.node import Region
 from kera_hw.interp import run_region, unsupported_ops
 from kera_hw.ops.intervals import Interval
@@ -85,7 +84,7 @@ def _closure(scope: Scope, expr: hir.Expr) -> _Closure | None:
             if var in loop_of:
                 loops.add(loop_of[var])
                 continue
-            stmt = scope.definitions.lets.get(var)
+            stmt = scope.lets.get(var)
             if stmt is None:
                 return False
             if id(stmt) not in lets:
@@ -164,7 +163,7 @@ def unknown_var(scope: Scope, expr: hir.Expr) -> hir.Var | None:
             if var in loops or var in seen:
                 continue
             seen.add(var)
-            stmt = scope.definitions.lets.get(var)
+            stmt = scope.lets.get(var)
             if stmt is None:
                 return var
             stack.append(stmt.value)
