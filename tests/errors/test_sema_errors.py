@@ -12,7 +12,7 @@ MODULES = {"dsp": "const TAPS: u32 = 4; fn window(x: u8) -> u8 { x } struct Fram
 
 def marked(text: str) -> tuple[str, list[Span]]:
     """The source without its marks, and the byte spans they enclose."""
-    source, spans, start = "", [], 0
+    source, spans, start = "", list[Span](), 0
     for character in text:
         if character == "«":
             start = len(source.encode())

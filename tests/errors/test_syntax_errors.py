@@ -52,9 +52,12 @@ def test_checking_goes_on_after_a_mistake() -> None:
         "(" * 20_000, "fn f() " + "{" * 5_000, "const A: u32 = " + "1 + " * 3_000 + "1;",
         "const A: u32 = " + "-!" * 5_000 + "x;", "fn f(x: " + "[" * 5_000,
         "const A: u32 = x" + ".a" * 3_000 + ";", "fn f() { if a {} " + "else if a {} " * 3_000 + "}",
-        "fn f() { match x { " + "(" * 5_000,
+        "fn f() { match x { " + "(" * 5_000, "const A: u8 = " + "+ " * 20_000,
+        "const A: u8 = " + "not " * 5_000, "const A: u8 = " + "a ? " * 5_000, "fn f() { " + "{1" * 5_000,
+        "const A: u8 = " + "a if " * 5_000,
     ],
-    ids=["parens", "blocks", "sum", "prefix", "types", "fields", "else-if", "patterns"],
+    ids=["parens", "blocks", "sum", "prefix", "types", "fields", "else-if", "patterns", "plus",
+         "not", "ternary", "copies", "python-if"],
 )
 def test_depth_is_bounded(text: str) -> None:
     unit, diagnostics = parse(SourceFile.from_text(text))

@@ -8,11 +8,14 @@ from pathlib import Path
 
 from kera_hw.frontend.parser import format_source, parse
 from kera_hw.support import SourceFile, render_diagnostics
+from tests.errors.habit_rows import ROWS
+from tests.errors.test_sema_errors import marked
 
 PROGRAM = (Path(__file__).parents[1] / "unit" / "syntax_program.kera").read_bytes()
 WORDS: list[bytes] = [
     *re.findall(rb"\w+|\s+|[^\w\s]", PROGRAM), b"\xff", b"\xc3\xa9", b"\0", b"/*", b'"', b"\\",
 ]
+HABITS = [re.findall(rb"\w+|\s+|[^\w\s]", marked(row[1])[0].encode()) for row in ROWS]
 TIME_LIMIT_S = 5.0
 
 
@@ -56,7 +59,16 @@ def mutated_program(rng: random.Random) -> bytes:
     return bytes(data)
 
 
-GENERATORS = (random_bytes, word_soup, mutated_program)
+def mutated_habit(rng: random.Random) -> bytes:
+    """What other languages write, with a few words cut, swapped and inserted."""
+    words = list(rng.choice(HABITS))
+    for _ in range(rng.randrange(4)):
+        first = rng.randrange(len(words) + 1)
+        words[first:first + rng.randrange(3)] = rng.choice(HABITS)[:rng.randrange(4)]
+    return b"".join(words)
+
+
+GENERATORS = (random_bytes, word_soup, mutated_program, mutated_habit)
 
 
 def long_syntax_fuzz(cases: int, seed: int = 0) -> None:

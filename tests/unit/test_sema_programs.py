@@ -39,7 +39,7 @@ def test_a_syntax_error_silences_its_item_only() -> None:
 
 
 def test_what_a_syntax_error_swallowed_is_not_unknown() -> None:
-    file = SourceFile.from_text("func helper(x: u8) -> u8 { x }\nfn g() -> u8 { helper(1) }")
+    file = SourceFile.from_text("fonction helper(x: u8) -> u8 { x }\nfn g() -> u8 { helper(1) }")
     unit, syntax = parse(file)
     program, found = check(unit, file, lambda name: None, evaluate_constant, syntax)
     assert program is None and syntax and not found

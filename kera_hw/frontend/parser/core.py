@@ -54,6 +54,9 @@ class ParserCore(Rules):
         self.error_pos = -1
         self.reported_line = range(0)
         self.expected_closers: list[SyntaxKind] = []
+        self.had_foreign = False  # a habit of another language has been reported
+        self.in_ternary = False
+        self.rewritten: dict[int, str] = {}  # what to write for conditionals read so far, by first token
         self.tokens: list[Token] = []
         self.kinds: list[SyntaxKind] = []
         self.new_line: list[bool] = []  # a line break stands before the token

@@ -7,12 +7,14 @@ is two fields and not a float.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from kera_hw.frontend.parser.lexer_checks import check_number, check_string, check_text, describe_character
+from kera_hw.frontend.parser.lexer_foreign import ForeignToken, hash_mark, quoted, sized_number, tick, tilde
 from kera_hw.frontend.syntax.ast_atoms import NUMBER
 from kera_hw.frontend.syntax.kinds import KEYWORDS, PUNCTUATION, SyntaxKind
-from kera_hw.support import Diagnostic, SourceFile, Span
+from kera_hw.support import Diagnostic, Fix, SourceFile, Span
 
 K = SyntaxKind
 
@@ -33,15 +35,24 @@ _PUNCTUATION = b"|".join(
 _MASTER = re.compile(
     rb"""(?P<space>[ \t\n\r\v\f]+)
     |(?P<word>[A-Za-z_\x80-\xff][A-Za-z0-9_\x80-\xff]*)
+    |(?P<sized>(?:[0-9][0-9_]*)?'[sS]?[bBoOdDhH][0-9a-fA-FxXzZ_?]+(?![0-9A-Za-z_']))
     |(?P<number>[0-9])
+    |(?P<quoted>'(?:[^'\\\n]|\\[^\n])*'|')
+    |(?P<hash>\#(?:[\[!][^\n]*)?)
+    |(?P<tick>`[A-Za-z_]*)
+    |(?P<tilde>~)
     |(?P<doc>///(?!/)[^\n]*)
     |(?P<line>//[^\n]*)
     |(?P<block>/\*)
     |(?P<string>"(?:[^"\\\n]|\\[^\n])*(?:"|\\?))
     |(?P<punctuation>""" + _PUNCTUATION.replace(b"#", rb"\#") + rb""")
-    |(?P<bad>[^ \t\n\r\v\fA-Za-z_\x80-\xff0-9"/(){}\[\],;:.=!<>+\-*%&|^]+)""",
+    |(?P<bad>[^ \t\n\r\v\fA-Za-z_\x80-\xff0-9"/(){}\[\],;:.=!<>+\-*%&|^?@'`~\#]+)""",
     re.VERBOSE,
 )
+#: What other languages have and this one has not: code, message, help and replacement by the text.
+_FOREIGN: dict[str | None, Callable[[str], ForeignToken]] = {
+    "sized": sized_number, "quoted": quoted, "hash": hash_mark, "tick": tick, "tilde": tilde,
+}
 _BLOCK_EDGE = re.compile(rb"/\*|\*/")
 _DIGITS = re.compile(rb"[0-9]+")
 _WORD_TAIL = re.compile(rb"[A-Za-z0-9_]+")
@@ -101,8 +112,8 @@ class _Lexer:
             self.after_dot = False
         return end
 
-    def report(self, code: str, start: int, end: int, message: str) -> None:
-        self.diagnostics.append(Diagnostic(code, message, self.file, Span(start, end)))
+    def report(self, code: str, start: int, end: int, message: str, fix: Fix | None = None) -> None:
+        self.diagnostics.append(Diagnostic(code, message, self.file, Span(start, end), fix=fix))
 
     def word(self, start: int, end: int, text: bytes) -> int:
         if text.isascii():
@@ -152,11 +163,29 @@ class _Lexer:
             return self.block_comment(start, end)
         if group == "string":
             return self.string(start, end)
+        if group == "hash":
+            end = self.hash_end(start, end)
+        if group in _FOREIGN:
+            text = self.data[start:end].decode("utf-8", "replace")
+            code, message, advice, replacement = _FOREIGN[group](text)
+            fix = Fix(advice)
+            if replacement is not None:
+                fix = Fix(f"write `{replacement}`", Span(start, end), replacement)
+            self.report(code, start, end, message, fix)
+            return self.push(K.BAD_BYTES, start, end)
         if group == "bad":
             self.report("K0003", start, end, describe_character(self.data[start:end].decode()))
             return self.push(K.BAD_BYTES, start, end)
         self.check_utf8(start, end, "comment")
         return self.push(K.DOC_COMMENT if group == "doc" else K.LINE_COMMENT, start, end)
+
+    def hash_end(self, start: int, end: int) -> int:
+        """A `#` that begins its line takes all of it: a comment, an attribute or a directive."""
+        line = self.data.rfind(b"\n", 0, start) + 1
+        if self.data[line:start].strip():
+            return end
+        stop = self.data.find(b"\n", start)
+        return len(self.data) if stop < 0 else stop
 
     def block_comment(self, start: int, position: int) -> int:
         depth = 1

@@ -77,7 +77,8 @@ def describe_character(text: str) -> str:
     """Message for a run of characters no token starts with."""
     first = next(character for character in text if not (character.isascii() and character.isalnum()))
     shown = f"`{first}` " if first.isprintable() else ""
-    return f"The character {shown}(U+{ord(first):04X}) has no meaning here."
+    hint = "; `print(\"label\", x)` prints" if first == "$" else ""
+    return f"The character {shown}(U+{ord(first):04X}) has no meaning here{hint}."
 
 
 def _is_scalar(code: str | None) -> bool:

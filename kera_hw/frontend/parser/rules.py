@@ -49,6 +49,9 @@ class Rules(ABC):
     def atom(self, struct_ok: bool) -> Completed | None: ...
 
     @abstractmethod
+    def unary_operand(self) -> None: ...
+
+    @abstractmethod
     def lambda_(self, struct_ok: bool) -> Completed: ...
 
     @abstractmethod

@@ -1,12 +1,14 @@
 """Arguments of built-ins by position and by name, and the registry of their checks."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from kera_hw.frontend.parser.grammar.foreign_words import scalar_type
 from kera_hw.frontend.sema.builtin_names import BUILTINS, MODE_WORDS, Parameters
 from kera_hw.frontend.sema.context import Context, Value, broken
-from kera_hw.frontend.sema.scope import closest
+from kera_hw.frontend.sema.scope import ItemSymbol, closest
 from kera_hw.frontend.sema.types import resolve_type, size_argument
 from kera_hw.frontend.sema.unify import ERROR
 from kera_hw.frontend.syntax import ast
@@ -102,6 +104,8 @@ def builtin(*names: str) -> Callable[[Handler], Handler]:
 
 def call_builtin(ctx: Context, call: ast.Call, name: str, name_span: Span) -> Value:
     """Check a call of a built-in."""
+    if BUILTINS[name].turbofish and not call.turbofish:
+        return _without_turbofish(ctx, call, name, name_span)
     found = bind(ctx, name, BUILTINS[name], call.args, call.span, name_span, call.turbofish)
     if found is None:
         return broken(call.span)
@@ -112,11 +116,42 @@ def call_builtin(ctx: Context, call: ast.Call, name: str, name_span: Span) -> Va
             "K0314", f"`{name}` takes no compile-time arguments.", first.join(found.turbofish[-1].span)
         )
         return broken(call.span)
-    if row.turbofish and not found.turbofish:
-        ctx.report("K0314", f"`{name}` needs {row.turbofish}.", name_span)
-        walk_all(ctx, call.args)
-        return broken(call.span)
     return HANDLERS[name](ctx, found)
+
+
+def _without_turbofish(ctx: Context, call: ast.Call, name: str, name_span: Span) -> Value:
+    """A type or extents given among the arguments, or not at all."""
+    row = BUILTINS[name]
+    extents = name in ("reshape", "broadcast")
+    moved = [
+        arg for place, arg in enumerate(call.args)
+        if arg.name is None and ((extents and place > 0) or _is_type(ctx, arg.value))
+    ]
+    if name == "iota":
+        moved = [arg for arg in call.args if arg.name is None]
+    kept = [arg for arg in call.args if arg not in moved]
+    fix = None
+    if moved:
+        made = f"{name}::<{', '.join(_spelled(arg) for arg in moved)}>({', '.join(arg.text for arg in kept)})"
+        fix = Fix(f"write `{made}`", call.span, made)
+    ctx.report("K0314", f"`{name}` needs {row.turbofish}.", name_span, fix=fix)
+    walk_all(ctx, kept)
+    return broken(call.span)
+
+
+def _spelled(arg: ast.Arg) -> str:
+    name = arg.value.name if isinstance(arg.value, ast.PathExpr) else None
+    return scalar_type(name or "") or arg.text
+
+
+def _is_type(ctx: Context, expr: ast.Expr | None) -> bool:
+    name = expr.name if isinstance(expr, ast.PathExpr) else None
+    if name is None or name in MODE_WORDS:
+        return False
+    symbol = ctx.lookup(name)
+    if isinstance(symbol, ItemSymbol):
+        return isinstance(symbol.node, (ast.StructItem, ast.TypeAliasItem))
+    return symbol is None and scalar_type(name) is not None
 
 
 def walk_all(ctx: Context, args: list[ast.Arg]) -> None:
@@ -125,7 +160,8 @@ def walk_all(ctx: Context, args: list[ast.Arg]) -> None:
         if arg.value is not None and not isinstance(arg.value, (ast.Lambda, ast.Borrow)):
             word = arg.value.name if isinstance(arg.value, ast.PathExpr) else None
             is_mode = word is not None and (arg.name is not None or word in MODE_WORDS)
-            if not is_mode:
+            is_text = isinstance(arg.value, ast.Literal) and arg.value.is_string
+            if not is_mode and not is_text:
                 ctx.expr(arg.value)
 
 
@@ -138,6 +174,9 @@ def bind(
     positional = row.names[:-1] if row.repeated else row.names
     position = 0
     for arg in args:
+        if arg.name is None and isinstance(arg.value, ast.Lambda) and "f" in row.names and not found.has("f"):
+            found.given["f"] = arg.value  # a lambda can be no other argument
+            continue
         if arg.name is not None:
             if not _named(ctx, found, row, arg):
                 walk_all(ctx, args)
@@ -158,10 +197,22 @@ def bind(
     missing = [item for item in positional[: row.required] if item not in found.given]
     if missing:
         names = ", ".join(f"`{item}`" for item in missing)
-        ctx.report("K0306", f"`{name}` also needs {names}.", name_span)
+        advice = Fix(f"write `{usage(name, row)}`")
+        ctx.report("K0306", f"`{name}` also needs {names}.", name_span, fix=advice)
         walk_all(ctx, args)
         return None
     return found
+
+
+def usage(name: str, row: Parameters) -> str:
+    """A call of a built-in with its required parameters."""
+    listed = [_LAMBDAS.get(name, item) if item == "f" else item for item in row.names[: row.required]]
+    listed += [".."] if row.repeated else []
+    generics = re.search(r"::<[^(]*>", row.turbofish)
+    return f"{name}{generics[0] if generics else ''}({', '.join(listed)})"
+
+
+_LAMBDAS = {"map": "|x| ..", "zip": "|x, y| ..", "reduce": "|acc, x| ..", "scan": "|acc, x| .."}
 
 
 def _counted(row: Parameters) -> str:

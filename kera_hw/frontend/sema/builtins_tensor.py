@@ -6,7 +6,7 @@ from typing import Any
 
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.arguments import Arguments, builtin
-from kera_hw.frontend.sema.check_lambdas import tensor_operand
+from kera_hw.frontend.sema.check_lambdas import as_tensor, tensor_operand
 from kera_hw.frontend.sema.context import (
     TRANSFERS,
     Context,
@@ -17,11 +17,12 @@ from kera_hw.frontend.sema.context import (
     u32_constant,
 )
 from kera_hw.frontend.sema.elementwise import make_op, shape_text
+from kera_hw.frontend.sema.scope import Local
 from kera_hw.frontend.sema.types import make_tensor
 from kera_hw.frontend.sema.unify import ERROR, INT_LITERAL, describe, has_error, resolve, scalar_part, shallow
 from kera_hw.frontend.syntax import ast
-from kera_hw.support import Span
-from kera_hw.types import FixType, FloatType, IntType, TensorType, Type, is_scalar, numpy_dtype
+from kera_hw.support import Fix, Span
+from kera_hw.types import BoolType, FixType, FloatType, IntType, TensorType, Type, is_scalar, numpy_dtype
 
 
 def structural(
@@ -193,9 +194,29 @@ def _broadcast(ctx: Context, args: Arguments) -> Value:
     return structural(args, made, [value], {"shape": wanted})
 
 
+def _not_concat(ctx: Context, args: Arguments, values: list[Value]) -> Value | None:
+    """`concat` of integers, and `concat(a, b, c)`; None for what is neither."""
+    kinds = [shallow(value.type) for value in values]
+    texts = ", ".join(ctx.file.text(value.span) for value in values)
+    if all(isinstance(kind, (IntType, BoolType)) for kind in kinds):
+        fix = Fix("join bits with `cat`", args.span, f"cat({texts})")
+        message = f"`concat` joins tensors, and this is {describe(kinds[0])}."
+        return ctx.fail("K0304", message, values[0].span, args.span, fix=fix)
+    third = args.given.get("axis")
+    symbol = ctx.lookup(third.name or "") if isinstance(third, ast.PathExpr) else None
+    if third is None or not isinstance(symbol, Local) or not isinstance(shallow(symbol.var.type), TensorType):
+        return None
+    fix = Fix("join two at a time", args.span, f"concat(concat({texts}), {third.text})")
+    message = "`concat` joins two tensors, and its third argument is the axis."
+    return ctx.fail("K0306", message, third.span, args.span, fix=fix)
+
+
 @builtin("concat")
 def _concat(ctx: Context, args: Arguments) -> Value:
-    first, second = tensor_operand(ctx, args, "a"), tensor_operand(ctx, args, "b")
+    values = [args.value(ctx, name) for name in ("a", "b")]
+    if (refused := _not_concat(ctx, args, values)) is not None:
+        return refused
+    first, second = (as_tensor(ctx, args, value) for value in values)
     if first is None or second is None:
         return broken(args.span)
     (a, left), (b, right) = first, second

@@ -1,6 +1,7 @@
 """The entry: a parsed file to a checked program."""
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from kera_hw.frontend.parser import deep_recursion
@@ -60,6 +61,9 @@ def _check(
     checker = Checker(root, load, evaluate, check_body, sign)
     checker.note_syntax(file, unit, syntax)
     declare(root, checker.report)
+    for item in syntax:
+        if item.code == "K0013" and item.span is not None:  # a directive may have meant to declare its words
+            root.lost_names.update(re.findall(r"\w+", file.text(item.span)))
     checker.usage.items.extend(_declared(symbol) for symbol in root.items.values())
     good = _check_items(checker, root)
     checker.drain()

@@ -47,6 +47,7 @@ def block(ctx: Context, node: ast.Block, role: str = "") -> Value:
         if role and tail is None and isinstance(last, ast.ReturnStmt):
             statements, tail = statements[:-1], last.value
         steps = [_statement(ctx, statement) for statement in statements]
+        dropped = ctx.shared.last_value if tail is None else None
         ctx.state_ok = False
         asserted = assertion(ctx, tail) if tail is not None else None
         if asserted is not None:
@@ -67,8 +68,8 @@ def block(ctx: Context, node: ast.Block, role: str = "") -> Value:
         if returns and not role:  # reported by the parser
             return Value(ERROR, whole, build)
         end = Span(whole.end - 1, whole.end) if statements and whole.length_bytes else whole
-        return Value(UNIT, end, build)
-    return Value(value.type, value.span, build)
+        return Value(UNIT, end, build, dropped=dropped)
+    return Value(value.type, value.span, build, dropped=value.dropped)
 
 
 def body_block(made: hir.Expr) -> hir.Block:
@@ -77,6 +78,7 @@ def body_block(made: hir.Expr) -> hir.Block:
 
 
 def _statement(ctx: Context, node: ast.Stmt) -> BuildStmt:
+    ctx.shared.last_value = None
     rule_of = _STATEMENTS.get(type(node))
     if rule_of is None:
         ctx.shared.errors += 1
@@ -145,8 +147,11 @@ def _expression(ctx: Context, node: ast.ExprStmt) -> BuildStmt:
     if asserted is not None:
         return asserted
     value = ctx.expr(node.expr)
+    ctx.shared.last_value = None
     if node.has_semicolon:
         ctx.checker.usage.statements.add((ctx.file.path, node.span))
+        if shallow(value.type) not in (UNIT, ERROR):
+            ctx.shared.last_value = value.type, Span(node.span.end - 1, node.span.end)
     else:
         ctx.expect(value, UNIT)
 

@@ -20,7 +20,9 @@ def _if(ctx: Context, expr: ast.If) -> Value:
     then = _branch(ctx, expr.then_block, span)
     branch = expr.else_branch
     other = _branch(ctx, branch, span) if branch is not None else None
-    if other is not None:
+    if other is not None and then.dropped is not None and resolve(other.type) != UNIT:
+        good = ctx.expect(then, other.type, [(other.span, f"the other branch is {describe(other.type)}")])
+    elif other is not None:
         good = ctx.expect(other, then.type, [(then.span, f"the other branch is {describe(then.type)}")])
     else:
         good = has_error(then.type) or _unit_only(ctx, then)
@@ -38,7 +40,8 @@ def _if(ctx: Context, expr: ast.If) -> Value:
         return hir.If(resolve(kind), span, cond, body_block(first), otherwise)
 
     # Mismatches show at the values of the branches, so the carets stay narrow.
-    return Value(kind if good else broken(span).type, span, build)
+    dropped = then.dropped if other is not None and other.dropped is not None else None
+    return Value(kind if good else broken(span).type, span, build, dropped=dropped)
 
 
 def _unit_only(ctx: Context, then: Value) -> bool:
@@ -68,6 +71,8 @@ def _match(ctx: Context, expr: ast.Match) -> Value:
             check_misspelt(ctx, node.pattern)
         if first is None or has_error(first.type):
             first = body
+        elif first.dropped is not None and resolve(body.type) != UNIT:
+            good = ctx.expect(first, body.type, [(body.span, f"this arm is {describe(body.type)}")]) and good
         else:
             good = (
                 ctx.expect(body, first.type, [(first.span, f"the first arm is {describe(first.type)}")])

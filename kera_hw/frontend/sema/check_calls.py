@@ -5,10 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kera_hw.frontend.parser.grammar.foreign_words import scalar_type
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.arguments import BUILTINS, bind, call_builtin, walk_all
 from kera_hw.frontend.sema.check_index import PlaceValue, check_mutable, is_place, place
 from kera_hw.frontend.sema.context import Context, Value, broken, is_poison, poison, rule
+from kera_hw.frontend.sema.fixes import cast_text
 from kera_hw.frontend.sema.infer_sizes import infer_sizes
 from kera_hw.frontend.sema.paths import find
 from kera_hw.frontend.sema.scope import Broken, ItemSymbol, Local
@@ -40,6 +42,9 @@ def _call(ctx: Context, call: ast.Call) -> Value:
             walk_all(ctx, call.args)
             return ctx.fail("K0211", f"`{token.text}` is a statement of tests, not a value.", call.span)
         return call_builtin(ctx, call, token.text, token.span)
+    kind = scalar_type(token.text)
+    if kind is not None and not path.is_qualified and ctx.lookup(token.text) is None:
+        return _call_of_type(ctx, call, token.text, kind, token.span)
     symbol = find(ctx, path)
     if (
         symbol is None
@@ -57,6 +62,16 @@ def _call(ctx: Context, call: ast.Call) -> Value:
         return broken(call.span)
     what = symbol.kind_text if isinstance(symbol, ItemSymbol) else "not a function"
     return ctx.fail("K0205", f"`{token.text}` is {what}, so it cannot be called.", token.span, call.span)
+
+
+def _call_of_type(ctx: Context, call: ast.Call, name: str, kind: str, span: Span) -> Value:
+    """`u8(x)`."""
+    walk_all(ctx, call.args)
+    fix = Fix(f"convert with `as {kind}`")
+    value = call.args[0].value if len(call.args) == 1 else None
+    if value is not None:
+        fix = Fix(f"convert with `as {kind}`", call.span, cast_text(value, kind))
+    return ctx.fail("K0205", f"`{name}` is a type, so it cannot be called.", span, call.span, fix=fix)
 
 
 @dataclass(slots=True)
@@ -276,7 +291,8 @@ def _check_items(ctx: Context, symbol: ItemSymbol, args: list[Argument], name_sp
             return False
         if arg.mark or not isinstance(kind, TensorType):
             ctx.report("K0326", f"`{symbol.name}` is a stream: it takes tensors of items, and this is "
-                       f"{describe(kind)}.", arg.value.span, labels=_here(ctx, symbol))
+                       f"{describe(kind)}.", arg.value.span, labels=_here(ctx, symbol),
+                       fix=_as_instance(ctx, symbol, args))
             return False
         if length is not None and kind.shape[0] != length:
             ctx.report(
@@ -287,6 +303,15 @@ def _check_items(ctx: Context, symbol: ItemSymbol, args: list[Argument], name_sp
             return False
         length = kind.shape[0]
     return True
+
+
+def _as_instance(ctx: Context, symbol: ItemSymbol, args: list[Argument]) -> Fix:
+    """How a stream is advanced by one item."""
+    inputs = ", ".join(ctx.file.text(arg.value.span) for arg in args)
+    owner = ctx.shared.owner
+    if owner is not None and isinstance(owner.item, ast.StreamItem):
+        return Fix(f"hold it in `state s: {symbol.name};`, and advance it with `s.step({inputs})`")
+    return Fix(f"in a stream it is held in `state s: {symbol.name};` and advanced with `s.step({inputs})`")
 
 
 def _apply_stream(ctx: Context, call: ast.Call, instance: Instance, args: list[Argument]) -> Value:

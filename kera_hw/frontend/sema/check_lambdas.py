@@ -86,7 +86,11 @@ def _parameter(ctx: Context, param: ast.LambdaParam, kind: Type) -> tuple[hir.Va
 
 def tensor_operand(ctx: Context, args: Arguments, name: str = "a") -> tuple[Value, TensorType] | None:
     """A walked operand that must be a tensor; None when reported."""
-    value = args.value(ctx, name)
+    return as_tensor(ctx, args, args.value(ctx, name))
+
+
+def as_tensor(ctx: Context, args: Arguments, value: Value) -> tuple[Value, TensorType] | None:
+    """The operand with its type, where that is a tensor; None when reported."""
     kind = shallow(value.type)
     if isinstance(kind, TensorType):
         return value, kind

@@ -6,13 +6,21 @@ from dataclasses import dataclass
 
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.context import Context
-from kera_hw.frontend.sema.known_bounds import MOST_ROUNDS, KnownRange, Plan, changes, known_range, settle
+from kera_hw.frontend.sema.known_bounds import (
+    MOST_ROUNDS,
+    RUN_TIME_LOOP,
+    KnownRange,
+    Plan,
+    changes,
+    known_range,
+    settle,
+)
 from kera_hw.frontend.sema.scope import Local
 from kera_hw.frontend.sema.types import resolve_type
 from kera_hw.frontend.sema.unify import ERROR, describe
 from kera_hw.frontend.syntax import ast
 from kera_hw.frontend.syntax.kinds import SyntaxKind
-from kera_hw.support import Span
+from kera_hw.support import Fix, Span
 from kera_hw.types import U32, IntType, Type
 
 
@@ -111,7 +119,7 @@ def _plan(ctx: Context, expr: ast.Expr | None, kind: Type) -> Plan | KnownRange 
             ctx.report(
                 "K0316",
                 "A `for` runs over a range such as `0..8`, `(0..8).rev()` or `(0..8).step_by(2)`.",
-                expr.span,
+                expr.span, fix=_as_range(expr),
             )
         return None
     modifiers.reverse()
@@ -124,6 +132,19 @@ def _plan(ctx: Context, expr: ast.Expr | None, kind: Type) -> Plan | KnownRange 
     for item in modifiers:
         plan = _reversed(plan) if item.name == "rev" else _stepped(ctx, item.args[0].value, plan)
     return plan
+
+
+def _as_range(expr: ast.Expr) -> Fix | None:
+    """The range meant by `range(n)`, or by a tensor."""
+    values = [arg.value for arg in expr.args if arg.value is not None] if isinstance(expr, ast.Call) else []
+    if isinstance(expr, ast.Call) and expr.name == "range" and 1 <= len(values) <= 3:
+        ends = ["0", *(value.text for value in values)] if len(values) == 1 else [v.text for v in values]
+        made = f"{ends[0]}..{ends[1]}" + (f").step_by({ends[2]})" if len(ends) == 3 else "")
+        made = f"({made}" if len(ends) == 3 else made
+        return Fix(f"write `{made}`", expr.span, made)
+    if isinstance(expr, ast.PathExpr):
+        return Fix(f"write `for i in 0..len({expr.text})`, and use `{expr.text}[i]`")
+    return None
 
 
 def _well_formed(ctx: Context, expr: ast.Range, modifiers: Sequence[ast.MethodCall]) -> bool:
@@ -139,8 +160,9 @@ def _well_formed(ctx: Context, expr: ast.Range, modifiers: Sequence[ast.MethodCa
 
 
 def _range(ctx: Context, expr: ast.Range) -> Plan | None:
-    start = ctx.integer(expr.start, "A bound of a loop")
-    end = ctx.integer(expr.end, "A bound of a loop")
+    with ctx.advising(RUN_TIME_LOOP):
+        start = ctx.integer(expr.start, "A bound of a loop")
+        end = ctx.integer(expr.end, "A bound of a loop")
     if start is None or end is None:
         return None
     count = max(0, end - start + expr.inclusive)

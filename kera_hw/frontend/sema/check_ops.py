@@ -1,6 +1,8 @@
 """Operators: arithmetic, bits, shifts, comparisons, logic, conversion."""
 from __future__ import annotations
 
+from functools import partial
+
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.check_atoms import number
 from kera_hw.frontend.sema.context import Context, Value, broken, convertible, is_poison, poison, rule
@@ -219,7 +221,7 @@ def _logical(ctx: Context, op: str, lhs: Value, rhs_expr: ast.Expr | None, span:
                 "K0304", f"`{op}` takes single bools; `{op[0]}` works element by element.", side.span,
             )
             return broken(span)
-        if not ctx.expect(side, BOOL):
+        if not ctx.expect(side, BOOL, fix=partial(_as_condition, ctx, op, side)):
             return broken(span)
 
     def build() -> hir.Expr:
@@ -229,6 +231,14 @@ def _logical(ctx: Context, op: str, lhs: Value, rhs_expr: ast.Expr | None, span:
         return hir.Logical(BOOL, span, "and" if op == "&&" else "or", a, b)
 
     return Value(BOOL, span, build)
+
+
+def _as_condition(ctx: Context, op: str, side: Value) -> Fix | None:
+    """Of an integer beside `&&`."""
+    found = compared_with_zero(ctx, side.span) if isinstance(shallow(side.type), IntType) else None
+    if found is None:
+        return None
+    return Fix(f"compare with zero; `{op[0]}` works on bits", found.span, found.replacement)
 
 
 def shift(ctx: Context, name: str, value: Value, amount: Value, span: Span, op_span: Span) -> Value:

@@ -24,7 +24,7 @@ from kera_hw.frontend.sema.known_bounds import (
 from kera_hw.frontend.sema.literals import scalar_constant
 from kera_hw.frontend.sema.ranges_points import known_values
 from kera_hw.frontend.syntax import ast
-from kera_hw.support import Span
+from kera_hw.support import Fix, Span
 from kera_hw.types import BOOL, UNIT, IntType
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _WHAT = "The bound of a `while`"
 _I64 = IntType(64, True)
+_RUN_TIME = Fix("write the most rounds there may be, and test the other bound in the condition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class KnownBound:
             return None
         columns = known_values(ctx.known, (made,), ctx.file)
         if columns is None:
-            report_unknown(ctx, (made,), made.span, _WHAT)
+            report_unknown(ctx, (made,), made.span, _WHAT, _RUN_TIME)
             return None
         values = columns[0]
         for value in (min(values, default=0), max(values, default=0)):
@@ -71,7 +72,8 @@ class KnownBound:
 def while_bound(ctx: Context, written: ast.Expr | None) -> int | KnownBound | None:
     """The bound as far as it is known before types are; None when something was reported."""
     if written is None or not changes(ctx, [written]):
-        return ctx.size(written, _WHAT)
+        with ctx.advising(_RUN_TIME):
+            return ctx.size(written, _WHAT)
     before = len(ctx.shared.calls)
     walked = bound_of(ctx, written, _WHAT)
     return KnownBound(walked, ctx.shared.calls[before:])

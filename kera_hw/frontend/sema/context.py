@@ -44,7 +44,8 @@ class Value:
     """A walked expression: its type, and how to make its typed tree once types are known.
 
     ``literal`` is set for a number literal without suffix, alone or in parentheses; ``borrow`` for a name
-    that is itself a borrow ("&" or "&mut").
+    that is itself a borrow ("&" or "&mut"). ``dropped`` is set for a block without a value whose last
+    statement has one: its type, and its `;`.
     """
 
     type: Type
@@ -52,6 +53,7 @@ class Value:
     build: Build
     literal: ast.Literal | None = None
     borrow: str = ""
+    dropped: tuple[Type, Span] | None = None
 
 
 @dataclass(slots=True)
@@ -93,6 +95,8 @@ class Shared:
     item: ItemSymbol | None = None  # whose text this is; None: a test's
     errors: int = 0
     unknown_names: set[str] = field(default_factory=set[str])  # reported once in a body
+    last_value: tuple[Type, Span] | None = None  # of the statement before: the value it drops, and its `;`
+    advice: Fix | None = None  # for a run-time value at this place
     declared: list[Declared] = field(default_factory=list[Declared])
 
 
@@ -152,6 +156,15 @@ class Context:
             yield
         finally:
             self.known.guards.pop()
+
+    @contextmanager
+    def advising(self, fix: Fix):
+        """Within it, a run-time value where a constant is needed has this advice."""
+        self.shared.advice = fix
+        try:
+            yield
+        finally:
+            self.shared.advice = None
 
     def lookup(self, name: str, reads: bool = True) -> Symbol | None:
         """A local name, else an item of the module; None leaves built-ins to the caller. ``reads``: whether
@@ -215,6 +228,11 @@ class Context:
         if unify(value.type, wanted):
             return True
         if has_error(value.type) or has_error(wanted):
+            return False
+        if value.dropped is not None and unify(value.dropped[0], wanted):
+            span = value.dropped[1]
+            self.report(code, f"Expected {describe(wanted)}, and the `;` drops the value.", span,
+                        labels=because, fix=Fix("remove the `;`", span, "", safe=True))
             return False
         found, aim = shallow(value.type), shallow(wanted)
         if self._differ_in_space(found, aim):

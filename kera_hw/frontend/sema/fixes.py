@@ -214,9 +214,14 @@ def _convert_call(
         _convert(ctx, arg.value, to, False, edits)
 
 
-def _cast(expr: ast.Expr, target: Type, nested: bool) -> _Edit:
+def cast_text(expr: ast.Expr, kind: str) -> str:
+    """`expr as kind`."""
     text = expr.text if isinstance(expr, _SIMPLE) else f"({expr.text})"
-    made = f"{text} as {spell(target)}"
+    return f"{text} as {kind}"
+
+
+def _cast(expr: ast.Expr, target: Type, nested: bool) -> _Edit:
+    made = cast_text(expr, spell(target))
     return _Edit(expr.span, f"({made})" if nested else made)
 
 
@@ -228,6 +233,8 @@ def compared_with_zero(ctx: Context, span: Span, whole: Span | None = None) -> F
     parent = around.node.parent
     operand = parent is not None and isinstance(ast.cast(parent), (ast.Binary, ast.Unary, ast.Cast))
     text = f"{node.text} != 0"
+    if isinstance(node, ast.Unary) and node.op == "!" and node.operand is not None:
+        text = f"{node.operand.text} == 0"
     return Fix("compare with zero", whole or span, f"({text})" if operand else text)
 
 

@@ -20,13 +20,17 @@ from kera_hw.frontend.sema.scope import Local
 from kera_hw.frontend.sema.unify import describe, resolve
 from kera_hw.frontend.syntax import ast
 from kera_hw.frontend.syntax.kinds import SyntaxKind
-from kera_hw.support import Span
+from kera_hw.support import Fix, Span
 from kera_hw.types import BOOL, IntType
 
 #: Start, step and number of iterations.
 Plan = tuple[int, int, int]
 _I64 = IntType(64, True)
 MOST_ROUNDS = (1 << 31) - 1
+#: How a loop is written whose number of rounds is known at run time only.
+RUN_TIME_LOOP = Fix(
+    "write `let mut i = 0; while i < n, max 16 { .. i += 1; }`, where 16 is the most rounds there may be"
+)
 
 
 @dataclass(slots=True)
@@ -111,7 +115,8 @@ def bound_of(ctx: Context, expr: ast.Expr | None, name: str) -> Bound:
     """Where the bound is a constant its type is of no matter, as in a loop with constant bounds alone."""
     if expr is None or changes(ctx, [expr]):
         return Bound(ctx.expr(expr), name)
-    number = ctx.integer(expr, name)
+    with ctx.advising(RUN_TIME_LOOP):
+        number = ctx.integer(expr, name)
     if number is None:
         return Bound(broken(expr.span), name)
     span = expr.span
@@ -245,6 +250,7 @@ def converted(expr: hir.Expr, kind: IntType) -> hir.Expr:
 
 def report_unknown(
     ctx: Context, exprs: Sequence[hir.Expr], span: Span, what: str = "The range of this loop",
+    advice: Fix = RUN_TIME_LOOP,
 ) -> None:
     """K0210 at what keeps an expression from being known in each iteration."""
     for expr in exprs:
@@ -256,7 +262,7 @@ def report_unknown(
         name = where.var.name if isinstance(where, hir.Local) else var.name
         ctx.report(
             "K0210", f"`{name}` is known only at run time, and a compile-time value is needed here.",
-            where.span, labels=[(var.span, f"`{var.name}` decides its value")],
+            where.span, labels=[(var.span, f"`{var.name}` decides its value")], fix=advice,
         )
         return
     ctx.report("K0210", f"{what} can't be worked out at compile time for each iteration of the loops around "

@@ -7,6 +7,30 @@ from kera_hw.frontend.sema.scope import Broken, Constant, Held, ItemSymbol, Loca
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import Fix, Span
 
+#: Names of other languages: advice, and what to write in their place, if it is as simple as that.
+_FOREIGN: dict[str, tuple[str, str | None]] = {
+    **dict.fromkeys(
+        ("null", "nil", "None", "NULL", "nullptr", "undefined"),
+        ("there is no null: a `bool` beside the value can say whether it is there", None),
+    ),
+    "True": ("write `true`", "true"), "False": ("write `false`", "false"),
+    "TRUE": ("write `true`", "true"), "FALSE": ("write `false`", "false"),
+    **dict.fromkeys(
+        ("printf", "println", "puts", "display", "echo", "cout"),
+        ("`print(\"label\", x)` prints, with `! io` in the signature", None),
+    ),
+    **dict.fromkeys(
+        ("self", "this"), ("functions do not belong to types: take the struct as a parameter", None),
+    ),
+    "range": ("write `a..b`", None), "not": ("write `!x`", None), "pass": ("an empty block is `{ }`", None),
+    "lambda": ("write `|x| ..`", None),
+    **dict.fromkeys(("sizeof", "size", "length"), ("`len(a)` is the extent of a tensor", None)),
+    "pow": ("multiply in a loop, or shift 1 for a power of two", None),
+    "concatenate": ("`cat(a, b)` joins bits, `concat(a, b)` tensors", None),
+    "mux": ("write `if c { a } else { b }`, or `select(c, a, b)`", None),
+    "signed": ("convert with `as`", None), "unsigned": ("convert with `as`", None),
+}
+
 
 def find(ctx: Context, path: ast.Path, reads: bool = True) -> Symbol | None:
     """The symbol of a path; None (with a report) where there is none. Built-ins are not symbols."""
@@ -28,6 +52,9 @@ def _qualified(ctx: Context, path: ast.Path) -> Symbol | None:
             "K0203", "Modules do not nest: a path is `name`, or `module::name`.", path.span,
         )
         return None
+    if segments[0].text in ctx.module.lost_names:
+        ctx.shared.errors += 1
+        return None
     if ctx.module is ctx.checker.root:
         ctx.checker.usage.imports.add(segments[0].text)
     module = ctx.checker.module(ctx.file, segments[0].text, segments[0].span, ctx.shared)
@@ -46,7 +73,11 @@ def unknown_name(ctx: Context, name: str, span: Span) -> None:
         ctx.report("K0205", f"`{name}` is a built-in operation; call it: `{name}(..)`.", span)
         return
     meant = closest(name, [*ctx.scopes.names(), *ctx.module.items, *BUILTINS])
-    if meant is not None:
+    if name in _FOREIGN:
+        advice, replacement = _FOREIGN[name]
+        fix = Fix(advice, span if replacement else None, replacement)
+        ctx.report("K0201", f"Nothing named `{name}` is in scope.", span, fix=fix)
+    elif meant is not None:
         fix = Fix(f"use `{meant}`", span, meant)
         ctx.report("K0201", f"Nothing named `{name}` is in scope; did you mean `{meant}`?", span, fix=fix)
     elif name in METHODS:
@@ -62,7 +93,7 @@ def constant_of(ctx: Context, symbol: Symbol, name: str, span: Span) -> Constant
     if isinstance(symbol, (Local, Held)):
         ctx.report(
             "K0210", f"`{name}` is known only at run time, and a compile-time value is needed here.", span,
-            labels=[(symbol.var.span, f"`{name}` is declared here")],
+            labels=[(symbol.var.span, f"`{name}` is declared here")], fix=ctx.shared.advice,
         )
         return None
     if isinstance(symbol, Broken):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 
+from kera_hw.frontend.parser.grammar.foreign_words import scalar_type
 from kera_hw.frontend.sema.context import Context
 from kera_hw.frontend.sema.paths import constant_of, find
 from kera_hw.frontend.sema.scope import Constant, ItemSymbol, Symbol, closest
@@ -28,13 +29,8 @@ _INTEGER = re.compile(r"([iu])([0-9]+)")
 _TYPE_NAMES = [
     *_NAMED, "fix", "ufix", *(f"{sign}{width}" for sign in "iu" for width in (8, 16, 32, 64)),
 ]
-#: What other languages call the types people look for.
-_FOREIGN = {
-    "int": "i32", "uint": "u32", "usize": "u32", "isize": "i32", "byte": "u8", "char": "u8", "short": "i16",
-    "long": "i64", "float": "f32", "double": "f64", "half": "f16", "bfloat16": "bf16", "bit": "bool",
-    "boolean": "bool", "fixed": "fix", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
-    "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "float32": "f32", "float64": "f64",
-}
+#: Integers of a width given as an argument, as other languages have them.
+_SIZED = re.compile(r"(?:(?:ap|ac|sc)_)?(u?)(?:int|bigint|biguint)|([US])Int|(un)?signed|Bits|bits|bit_vec")
 #: More elements than this no tensor has; a limit far beyond memory that keeps arithmetic on sizes small.
 MAX_ELEMENTS = 1 << 40
 #: The most axes, those within its elements included: arrays of NumPy have a limit, and a batch adds one.
@@ -137,14 +133,32 @@ def _name_type(ctx: Context, node: ast.NameType) -> Type:
         return _fixed_type(ctx, node, name == "fix")
     found = builtin_type(name)
     if found is None:
-        return _unknown_type(ctx, name, token.span)
+        sized = _sized_type(node, name)
+        return _unknown_type(ctx, sized or name, node.span if sized else token.span, name)
     if node.args:
         ctx.report("K0314", f"`{name}` takes no arguments.", node.span)
         return ERROR
     return found
 
 
-def _unknown_type(ctx: Context, name: str, span: Span) -> Type:
+def _sized_type(node: ast.NameType, name: str) -> str | None:
+    """The type meant by `ap_uint<8>` and its like."""
+    match = _SIZED.fullmatch(name)
+    width = node.args[0].expr if len(node.args) == 1 else None
+    if match is None or not isinstance(width, ast.Literal) or not 1 <= (width.int_value or 0) <= 64:
+        return None
+    signed = not (match[1] or match[2] == "U" or match[3] or "it" in name)
+    return f"{'i' if signed else 'u'}{width.int_value}"
+
+
+_ADVICE = {
+    **dict.fromkeys(("Vec", "Array", "list", "List", "vector", "array"), "a tensor is written `[u8; N]`"),
+    **dict.fromkeys(("str", "string", "String"), "text only labels what effects print and files they name"),
+}
+
+
+def _unknown_type(ctx: Context, meant: str, span: Span, name: str) -> Type:
+    """Report a type's name; ``meant`` is another where it is known which."""
     if name in ctx.module.lost_names:
         ctx.shared.errors += 1
         return ERROR
@@ -161,9 +175,11 @@ def _unknown_type(ctx: Context, name: str, span: Span) -> Type:
         item for item, symbol in ctx.module.items.items()
         if isinstance(symbol.node, (ast.StructItem, ast.TypeAliasItem))
     ]
-    meant = closest(name, types) or _FOREIGN.get(name) or closest(name, _TYPE_NAMES)
-    tail = f"; did you mean `{meant}`?" if meant else "."
-    fix = Fix(f"use `{meant}`", span, meant) if meant else None
+    guess = meant if meant != name else closest(name, types) or scalar_type(name)
+    if guess is None and name not in _ADVICE:
+        guess = closest(name, _TYPE_NAMES)
+    tail = f"; did you mean `{guess}`?" if guess else "."
+    fix = Fix(f"use `{guess}`", span, guess) if guess else Fix(_ADVICE[name]) if name in _ADVICE else None
     ctx.report("K0201", f"There is no type named `{name}`{tail}", span, fix=fix)
     return ERROR
 

@@ -94,6 +94,8 @@ class SyntaxKind(IntEnum):
     CARET_EQ = auto()
     SHL_EQ = auto()
     SHR_EQ = auto()
+    QUESTION = auto()  # in no rule of the grammar: other languages have it, and are answered
+    AT = auto()  # likewise
 
     END = auto()  # what the parser sees past the last token; never in a tree
 
@@ -205,7 +207,7 @@ PUNCTUATION: dict[bytes, SyntaxKind] = {
     b"%": _K.PERCENT, b"&": _K.AMP, b"|": _K.PIPE, b"^": _K.CARET, b"&&": _K.AMP_AMP,
     b"||": _K.PIPE_PIPE, b"+=": _K.PLUS_EQ, b"-=": _K.MINUS_EQ, b"*=": _K.STAR_EQ,
     b"/=": _K.SLASH_EQ, b"%=": _K.PERCENT_EQ, b"&=": _K.AMP_EQ, b"|=": _K.PIPE_EQ,
-    b"^=": _K.CARET_EQ, b"<<=": _K.SHL_EQ, b">>=": _K.SHR_EQ,
+    b"^=": _K.CARET_EQ, b"<<=": _K.SHL_EQ, b">>=": _K.SHR_EQ, b"?": _K.QUESTION, b"@": _K.AT,
 }
 
 #: How a kind is written, for messages and for the formatter.

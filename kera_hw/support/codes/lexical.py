@@ -32,4 +32,7 @@ TABLE: Table = (
     ("K0012", "file that is not text",
      "A source file is UTF-8 text. This one holds mostly other bytes: a compiled program, a picture, or text "
      "in another encoding."),
+    ("K0013", "token of another language",
+     "Verilog, C, Python and Rust write this otherwise. `8'h0f` is `0x0fu8`, `~a` is `!a`, `'a'` is `97u8`, "
+     "text stands in double quotes, comments begin with `//`, and `#define N 4` is `const N: u32 = 4;`."),
 )

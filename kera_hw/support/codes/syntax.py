@@ -35,6 +35,11 @@ TABLE: Table = (
     ("K0113", "loop or jump the language lacks",
      "The loops are `for i in a..b { .. }` and `while c, max N { .. }`; there is no `loop`, `break` or "
      "`continue`."),
+    ("K0115", "notation of another language",
+     "Verilog, C, Python and Rust write this otherwise. `a ? b : c` is `if a { b } else { c }`, `a[7:4]` is "
+     "`a.bits(7, 4)`, `{a, b}` is `cat(a, b)`, `elif` is `else if`, `a and b` is `a && b`, `x++` is "
+     "`x += 1`, `println!` is `print`, an `enum` is a `type` with constants; the message shows what to "
+     "write."),
     ("K0114", "`pub` where nothing can be exported",
      "`fn`, `stream`, `const`, `struct` and `type` can be `pub`; `use` and `test` cannot."),
 )

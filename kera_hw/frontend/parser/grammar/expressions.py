@@ -1,7 +1,8 @@
 """Operators: a Pratt parser over unary expressions, and what may follow an expression."""
 from __future__ import annotations
 
-from kera_hw.frontend.parser.core import EXPR_START, ParserCore
+from kera_hw.frontend.parser.core import EXPR_START
+from kera_hw.frontend.parser.grammar.foreign import Foreign
 from kera_hw.frontend.parser.rules import Completed, Marker
 from kera_hw.frontend.syntax.kinds import ASSIGN_KINDS, SPELLING, SyntaxKind
 from kera_hw.support import Fix
@@ -19,7 +20,7 @@ _POWER: dict[SyntaxKind, int] = {
 _RANGE_OPS = (K.DOT_DOT, K.DOT_DOT_EQ)
 
 
-class Expressions(ParserCore):
+class Expressions(Foreign):
     """Mixin for ranges, binary and unary operators, casts, calls, fields and indices."""
 
     def expression(self, struct_ok: bool = True) -> Completed | None:
@@ -52,7 +53,7 @@ class Expressions(ParserCore):
             found = self._range(self.open_around(found), struct_ok)
             if self.current in _RANGE_OPS:
                 self.error("K0101", "A range has two ends; ranges do not chain.")
-        return found
+        return self.conditional(found, struct_ok)
 
     def size_expression(self) -> Completed | None:
         """A compile-time argument: nothing looser than `+`, so that `>` ends the list."""
@@ -75,9 +76,15 @@ class Expressions(ParserCore):
     def _climb(self, lhs: Completed, least: int, struct_ok: bool) -> Completed:
         compared = chained = False
         while True:
+            if self.at_step():
+                return self.step_after(lhs)
+            foreign = self.foreign_operator()
+            if foreign is not None and foreign[2] >= least:
+                lhs = self._foreign_binary(lhs, foreign, struct_ok)
+                continue
             operator, count = self._peek_binary()
             power = _POWER.get(operator, -1)
-            if power < 0 or power < least:
+            if power < 0 or power < least or (power == _ADD and self.nth(1) is K.COLON):
                 return lhs
             if power == _COMPARE:
                 if compared and not chained:
@@ -94,6 +101,17 @@ class Expressions(ParserCore):
             lhs = self.close(marker, K.BINARY_EXPR)
             if not complete:
                 return lhs
+
+    def _foreign_binary(
+        self, lhs: Completed, operator: tuple[str, str, int, int], struct_ok: bool,
+    ) -> Completed:
+        marker, first = self.open_around(lhs), self.pos
+        self.bump(count=operator[3])
+        span = self.span_since(first)
+        self._operand(operator[2] + 1, struct_ok)
+        found = self.close(marker, K.ERROR)
+        self.refuse_operator(found, operator, span)
+        return found
 
     def _refuse_chain(self, operator: SyntaxKind) -> None:
         fix = None
@@ -133,8 +151,18 @@ class Expressions(ParserCore):
 
     # -- unary and postfix ----------------------------------------------------------------------
 
+    def unary_operand(self) -> None:
+        """What a prefix operator applies to."""
+        with self.nested() as ok:
+            if ok:
+                self._unary(True)
+
     def _unary(self, struct_ok: bool) -> Completed | None:
         kind = self.current
+        if kind is K.PLUS:
+            return self.step_before()
+        if kind is K.IDENT and (found := self.prefix_word()) is not None:
+            return found
         if kind not in (K.MINUS, K.BANG, K.AMP) or (kind is K.MINUS and self.nth(1) in (K.INT, K.FLOAT)):
             found = self.atom(struct_ok)
             return self.postfix(found) if found else None
@@ -155,15 +183,26 @@ class Expressions(ParserCore):
                 self._args()
                 found = self.close(marker, K.CALL_EXPR)
             elif self.at(K.L_BRACKET):
-                marker = self.open_around(found)
-                opener = self.pos
-                if not self.comma_list(K.R_BRACKET, self.any_expression):
-                    self.error("K0101", "An index has at least one entry.", self.span_since(opener))
-                found = self.close(marker, K.INDEX_EXPR)
+                found = self._index(found)
             elif self.at(K.DOT):
                 found = self._dotted(self.open_around(found))
             else:
                 return found
+
+    def _index(self, base: Completed) -> Completed:
+        marker = self.open_around(base)
+        opener, kind = self.pos, K.INDEX_EXPR
+
+        def entry() -> None:
+            nonlocal kind
+            if not self.at(K.COLON):
+                self.expression()
+            if self.colon_slice(base.first_token, opener):
+                kind = K.ERROR
+
+        if not self.comma_list(K.R_BRACKET, entry):
+            self.error("K0101", "An index has at least one entry.", self.span_since(opener))
+        return self.close(marker, kind)
 
     def any_expression(self) -> None:
         """An expression as an element of a list."""
@@ -199,5 +238,8 @@ class Expressions(ParserCore):
             fix = Fix("write `:`", self.span_here(), ":", safe=True)
             self.error("K0101", "An argument is named with `:`, not with `=`.", fix=fix)
             self.bump_error()
-        self.expression()
+        if self.word() in (b"fix", b"ufix") and self.nth(1) is K.LT:
+            self.type_argument()
+        else:
+            self.expression()
         self.close(marker, K.ARG)

@@ -1,15 +1,18 @@
 """The file and its items."""
 from __future__ import annotations
 
-from kera_hw.frontend.parser.core import CLOSERS, ITEM_KEYWORDS, ParserCore
+from kera_hw.frontend.parser.core import CLOSERS, ITEM_KEYWORDS
+from kera_hw.frontend.parser.grammar.foreign_statements import ForeignStatements
 from kera_hw.frontend.parser.rules import Completed, Marker
 from kera_hw.frontend.syntax.kinds import SyntaxKind
+from kera_hw.support import Fix
 
 K = SyntaxKind
+_FUNCTION_WORDS = (b"def", b"func", b"function")
 _BODY_STOP = ITEM_KEYWORDS | {K.L_BRACE, K.SEMICOLON}
 
 
-class Items(ParserCore):
+class Items(ForeignStatements):
     """Mixin for the top level."""
 
     def source_unit(self) -> None:
@@ -23,7 +26,7 @@ class Items(ParserCore):
     def _skip_to_item(self) -> None:
         if self.current in CLOSERS:
             self.error("K0106", f"This {self.found()} closes nothing.")
-        else:
+        elif not self.foreign_item():
             self.error("K0107", f"Expected an item such as `fn` or `const`, found {self.found()}.")
         marker = self.open()
         self.skip_balanced()
@@ -33,7 +36,8 @@ class Items(ParserCore):
 
     def item(self) -> bool:
         """One item; False, with nothing taken and nothing said, where none begins."""
-        if self.current not in ITEM_KEYWORDS and not self.at_test():
+        foreign = self.at(K.IDENT) and self.word() in _FUNCTION_WORDS and self.nth(1) is K.IDENT
+        if self.current not in ITEM_KEYWORDS and not self.at_test() and not foreign:
             return False
         marker = self.open()
         exported = self.at(K.PUB_KW)
@@ -42,6 +46,9 @@ class Items(ParserCore):
             if self.at(K.USE_KW) or self.at_test():
                 self.error("K0114", f"`pub` cannot stand before {self.found()}.")
         kind = self.current
+        if kind is K.IDENT and self.word() in _FUNCTION_WORDS and self.nth(1) is K.IDENT:
+            self.foreign("Functions begin with `fn`.", fix=Fix("write `fn`", self.span_here(), "fn"))
+            kind = K.FN_KW
         if kind is K.FN_KW:
             self._callable(marker, K.FN_ITEM)
         elif kind is K.STREAM_KW:
@@ -57,12 +64,13 @@ class Items(ParserCore):
         elif self.at_test():
             self._test(marker)
         else:
-            self.unexpected("an item after `pub`")
+            if not self.foreign_item():
+                self.unexpected("an item after `pub`")
             self.close(marker, K.ERROR)
         return True
 
     def _callable(self, marker: Marker, kind: SyntaxKind) -> None:
-        self.bump()
+        self.bump(K.FN_KW if kind is K.FN_ITEM else None)
         self.name("the name of a function" if kind is K.FN_ITEM else "the name of a stream")
         if self.at(K.LT):
             sizes = self.open()
@@ -74,7 +82,11 @@ class Items(ParserCore):
             self.close(params, K.PARAM_LIST)
         else:
             self.missing("`(` and the parameters")
-        if self.eat(K.ARROW):
+        if self.at(K.COLON) and self.same_line(1):
+            self.foreign("The result's type follows `->`.", fix=Fix("write `->`", self.span_here(), " ->"))
+            self.bump_error()
+            self.type_()
+        elif self.eat(K.ARROW):
             self.type_()
         if self.at(K.BANG):
             self._effects()
@@ -83,7 +95,8 @@ class Items(ParserCore):
 
     def _body(self, is_body: bool) -> None:
         if not self.at(K.L_BRACE):
-            self.missing("a body in `{ }`")
+            if not self.unbraced_block(_BODY_STOP):
+                self.missing("a body in `{ }`")
             self.skip_until(_BODY_STOP)
             self.eat(K.SEMICOLON)
         if self.at(K.L_BRACE):
@@ -103,7 +116,7 @@ class Items(ParserCore):
     def _param(self) -> None:
         marker = self.open()
         self.eat(K.MUT_KW)
-        if self.name("the name of a parameter"):
+        if not self.typed_name() and self.name("the name of a parameter"):
             self.annotation("the parameter's name")
         self.close(marker, K.PARAM)
 
@@ -146,7 +159,7 @@ class Items(ParserCore):
 
     def _field(self) -> None:
         marker = self.open()
-        if self.name("the name of a field"):
+        if not self.typed_name() and self.name("the name of a field"):
             self.annotation("the field's name")
         self.close(marker, K.STRUCT_FIELD)
 

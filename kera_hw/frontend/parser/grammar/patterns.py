@@ -3,16 +3,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kera_hw.frontend.parser.core import ParserCore
+from kera_hw.frontend.parser.grammar.foreign import Foreign
 from kera_hw.frontend.parser.rules import Completed
 from kera_hw.frontend.syntax.kinds import SyntaxKind
+from kera_hw.support import Fix
 
 K = SyntaxKind
 _RANGE_OPS = (K.DOT_DOT, K.DOT_DOT_EQ)
 _LITERALS = frozenset((K.INT, K.FLOAT, K.TRUE_KW, K.FALSE_KW))
 
 
-class Patterns(ParserCore):
+class Patterns(Foreign):
     """Mixin for patterns."""
 
     def literal(self) -> Completed:
@@ -38,6 +39,11 @@ class Patterns(ParserCore):
                 self.close(marker, K.WILDCARD_PATTERN)
             elif self.at(K.L_PAREN):
                 self._tuple_pattern(self.binding_pattern)
+            elif self.at(K.L_BRACE):
+                advice = "write `let (sum, carry) = ..`; `add_carry(a, b, false)` gives these two"
+                self.foreign("Several names are a tuple.", fix=Fix(advice))
+                self.skip_balanced()
+                self.close(marker, K.ERROR)
             else:
                 self.name("the name of a variable")
 

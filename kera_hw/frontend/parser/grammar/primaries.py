@@ -7,8 +7,8 @@ from kera_hw.frontend.parser.core import (
     ITEM_KEYWORDS,
     LITERAL_START,
     STMT_KEYWORDS,
-    ParserCore,
 )
+from kera_hw.frontend.parser.grammar.foreign_statements import ForeignStatements
 from kera_hw.frontend.parser.rules import Completed, Marker
 from kera_hw.frontend.syntax.kinds import SyntaxKind
 from kera_hw.support import Fix, Span
@@ -19,7 +19,7 @@ _ARM_START = frozenset((K.IDENT, K.UNDERSCORE))
 _ARM_STOP = frozenset((K.COMMA, K.FAT_ARROW, K.SEMICOLON))
 
 
-class Primaries(ParserCore):
+class Primaries(ForeignStatements):
     """Mixin for atoms."""
 
     def atom(self, struct_ok: bool) -> Completed | None:
@@ -30,7 +30,7 @@ class Primaries(ParserCore):
         if kind in LITERAL_START or kind is K.MINUS:
             return self.literal()
         if kind is K.L_PAREN:
-            return self._paren()
+            return self.cast_before(self._paren())
         if kind is K.L_BRACKET:
             return self._array()
         if kind in (K.IF_KW, K.MATCH_KW) or (kind is K.L_BRACE and struct_ok):
@@ -44,8 +44,7 @@ class Primaries(ParserCore):
             return self._if()
         if self.at(K.MATCH_KW):
             return self._match()
-        marker = self.open()
-        return self.block_into(marker)
+        return self.concatenation() or self.block_into(self.open())
 
     def block_like_value(self) -> Completed:
         """`if`, `match` or a block that ends at its brace, as statements do, unless a `.` follows."""
@@ -58,6 +57,8 @@ class Primaries(ParserCore):
         marker = self.open()
         first = self.pos
         self.path()
+        if self.macro(first):
+            return self.close(marker, K.ERROR)
         if self.at(K.COLON_COLON):
             self.bump()
             self.generic_args()
@@ -144,7 +145,14 @@ class Primaries(ParserCore):
             outer.append(self.open())
             self.bump()
             self.expression(struct_ok=False)
+            if self.then_branch(outer[-1].first_token):
+                break
             self.block()
+            if self.at_word(b"elif") or self.at_word(b"elsif") or self.at_word(b"elseif"):
+                span = self.span_here()
+                self.foreign("Chains continue with `else if`.", span,
+                             Fix("write `else if`", span, "else if", safe=True))
+                continue
             if not self.eat(K.ELSE_KW):
                 break
             if self.at(K.IF_KW):

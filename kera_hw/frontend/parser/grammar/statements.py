@@ -7,8 +7,8 @@ from kera_hw.frontend.parser.core import (
     EXPR_START,
     ITEM_KEYWORDS,
     STMT_KEYWORDS,
-    ParserCore,
 )
+from kera_hw.frontend.parser.grammar.foreign_statements import ForeignStatements
 from kera_hw.frontend.parser.rules import Completed, Marker
 from kera_hw.frontend.syntax.kinds import SPELLING, SyntaxKind
 from kera_hw.support import Fix, Span
@@ -16,15 +16,22 @@ from kera_hw.support import Fix, Span
 K = SyntaxKind
 _FOREIGN_ITEMS = ITEM_KEYWORDS - {K.CONST_KW}
 
+#: What to write for a jump.
+_JUMPS = {
+    "loop": "write `for i in a..b { .. }` or `while c, max N { .. }`",
+    "break": "write `while c, max N { .. }`, whose condition ends the loop",
+    "continue": "put the rest of the round into an `if`; `while c, max N { .. }` is the loop that ends early",
+}
 
-class Statements(ParserCore):
+
+class Statements(ForeignStatements):
     """Mixin for everything between braces."""
 
     def block(self, is_body: bool = False) -> None:
         """A block, or a report that one is missing. ``is_body``: of a function or stream."""
         if self.at(K.L_BRACE):
             self.block_into(self.open(), is_body)
-        else:
+        elif not self.unbraced_block():
             self.missing("a block in `{ }`")
 
     def block_into(self, marker: Marker, is_body: bool = False) -> Completed:
@@ -65,6 +72,8 @@ class Statements(ParserCore):
             self.close(marker, K.EXPR_STMT)
         elif kind is K.IDENT and self._at_foreign_jump():
             self._foreign_jump()
+        elif kind is K.IDENT and self.foreign_statement():
+            pass
         elif kind in (K.R_PAREN, K.R_BRACKET):
             self.error("K0106", f"This {self.found()} closes nothing.")
             self.bump_error()
@@ -108,11 +117,16 @@ class Statements(ParserCore):
             self.error(
                 "K0108", "`return` may only be the last statement of a function or stream body.",
                 self.span_since(marker.first_token),
+                fix=Fix("let the value be chosen: `if c { early } else { the rest }`"),
             )
 
     def _for(self) -> None:
         marker = self.open()
         self.bump()
+        if self.c_loop():
+            self.block()
+            self.close(marker, K.ERROR)
+            return
         self.binding_pattern()
         if self.eat(K.COLON):
             self.type_()
@@ -174,7 +188,7 @@ class Statements(ParserCore):
 
     def _foreign_jump(self) -> None:
         word = self.word().decode()
-        fix = Fix("write `for i in a..b { .. }` or `while c, max N { .. }`")
+        fix = Fix(_JUMPS[word])
         self.error("K0113", f"The language has no `{word}`.", fix=fix)
         marker = self.open()
         self.bump()
