@@ -124,6 +124,8 @@ SILENT: tuple[str, ...] = (
     "const WIDE: u32 = 0; pub fn f(x: u8) -> u8 { if WIDE > 0 { x } else { 1 } }",
     "const N: u32 = 4; pub fn f(x: u8) -> u8 { let mut s = x; for i in 0..N { if i < 8 { s += 1; } } s }",
     "fn g<N>(a: [u8; N]) -> u8 { if N > 2 { a[0] } else { 1 } } pub fn f(a: [u8; 2]) -> u8 { g(a) }",
+    "fn g<N>(a: [u8; N], x: u32) -> u8 { match x { N => a[0], 2 => 3, _ => 5 } } "
+    "pub fn f(a: [u8; 2], x: u32) -> u8 { g(a, x) + g([1; 3], x) }",
     # Only some instances, or some iterations, are at fault.
     "fn g<N>(a: [u8; N]) -> u8 { a[0] << (N + 5) } pub fn f(a: [u8; 2]) -> u8 { g(a) + g([1; 3]) }",
     "pub fn f(x: u8) -> u8 { let mut s = x; for i in 4..12 { s ^= x << i; } s }",

@@ -8,7 +8,7 @@ from kera_hw.frontend.sema.context import Context, Value, broken, is_poison, poi
 from kera_hw.frontend.sema.exhaustive import cover, domain, example, takes_all
 from kera_hw.frontend.sema.unify import describe, has_error, resolve
 from kera_hw.frontend.syntax import ast
-from kera_hw.support import Fix, Severity, Span
+from kera_hw.support import Diagnostic, Fix, Label, Severity, Span
 from kera_hw.types import BOOL, UNIT
 
 
@@ -99,13 +99,14 @@ def _match(ctx: Context, expr: ast.Match) -> Value:
     return Value(kind if good else broken(span).type, span, build)
 
 
-def _unreachable(ctx: Context, span: Span, whole: bool, greedy: Span | None) -> None:
+def _unreachable(ctx: Context, span: Span, whole: bool, greedy: Span | None) -> Diagnostic:
     what = "arm" if whole else "alternative"
-    before, labels = "those before it take them all", []
+    before, labels = "those before it take them all", ()
     if greedy is not None:
-        before, labels = f"`{ctx.file.text(greedy)}` takes them all", [(greedy, "this takes every value")]
-    ctx.report("K0308", f"No value reaches this {what}: {before}.", span, labels=labels,
-               severity=Severity.WARNING)
+        before = f"`{ctx.file.text(greedy)}` takes them all"
+        labels = (Label(greedy, "this takes every value"),)
+    message = f"No value reaches this {what}: {before}."
+    return Diagnostic("K0308", message, ctx.file, span, labels, severity=Severity.WARNING)
 
 
 def _patterns(builders: list[BuildPattern]) -> tuple[hir.Pattern, ...] | None:
@@ -125,10 +126,13 @@ def _check_cover(
     unreached, missing = cover(value.type, [patterns for patterns, _ in arms])
     greedy: Span | None = None  # an arm so far that takes every value by itself
     for lost, (patterns, node) in zip(unreached, arms):
-        whole = len(lost) == len({pattern.span for pattern in patterns})
-        where = [node.pattern.span] if whole and node.pattern is not None else sorted(lost)
-        for span in where if lost else ():
-            _unreachable(ctx, span, whole, greedy)
+        spans = {pattern.span for pattern in patterns}
+        whole = {node.pattern.span} if node.pattern is not None else set[Span]()
+        for span in spans | whole:
+            # Where all alternatives are lost the arm is, as a whole.
+            is_lost = span in whole if lost == spans else span in lost
+            finding = _unreachable(ctx, span, span in whole, greedy) if is_lost else None
+            ctx.checker.usage.note_arm(ctx.file, span, finding)
         greedy = greedy or next((item.span for item in patterns if takes_all(item, value.type)), None)
     if missing is not None:
         close = Span(expr.span.end - 1, expr.span.end - 1)

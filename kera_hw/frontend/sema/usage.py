@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kera_hw.support import SourceFile, Span
+from kera_hw.support import Diagnostic, SourceFile, Span
 
 #: A declaration: path of its file, and the span of the name.
 Place = tuple[str, Span]
@@ -55,7 +55,13 @@ class Usage:
     #: places of the ranges.
     statements: set[Place] = field(default_factory=set[Place])
     empty_ranges: dict[Place, Span] = field(default_factory=dict[Place, Span])
+    #: For arms of `match` and their alternatives: why no value of an instance reaches them, if none does.
+    arms: dict[Place, list[Diagnostic | None]] = field(default_factory=dict[Place, "list[Diagnostic | None]"])
     _uses: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+
+    def note_arm(self, file: SourceFile, span: Span, finding: Diagnostic | None) -> None:
+        """What one instance says of an arm or alternative."""
+        self.arms.setdefault((file.path, span), []).append(finding)
 
     def uses(self, owner: str, item: str) -> None:
         """An item's text (that of a test: ``owner`` "") names another item."""
