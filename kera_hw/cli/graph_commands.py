@@ -32,6 +32,9 @@ def inspect(
     show_loops: Annotated[
         bool, typer.Option("--loops", help="Show each export as a loop program too.")
     ] = False,
+    fuse: Annotated[
+        bool, typer.Option("--fuse", help="With --loops: join loops where that keeps every bit.")
+    ] = False,
     hardware: HardwareRequest = AS_PLANNED,
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="OUT.svg", help="Draw the graph into a file.")
@@ -64,14 +67,11 @@ def inspect(
     output.text(print_graph(shown, hashes=True).rstrip("\n"))
     data: dict[str, object] = {**names, "graph": graph_json(shown)}
     if show_loops:
-        from kera_hw.loops.printer import print_program
-        from kera_hw.lower.export import lower_export
+        from kera_hw.driver.loops import loop_texts
 
-        texts = {
-            export.name: print_program(lower_export(export, shown.origins)) for export in shown.exports
-        }
+        texts, steps = loop_texts(shown, fuse)
         output.text("\n" + "\n".join(texts.values()).rstrip("\n"))
-        data["loops"] = texts
+        data |= {"loops": texts, "steps": steps}
     if show_plan:
         from kera_hw.driver.hardware import design_hardware
         from kera_hw.driver.report.chart import chart_rows

@@ -1,35 +1,55 @@
 """Sets of buffer elements as boxes: in each dimension a base that is fixed meanwhile, and a dense range.
 
-An access within loops covers a box when its variables run through a dense range in every dimension, each in
-one dimension only. Variables of loops further out are the same for all accesses compared, so they are part of
-the base. What cannot be shown to be a box counts as nothing when written and as everything when read.
+An access within loops covers a box once its variables together run through a dense range in every dimension,
+each in one dimension only; until then the box has steps left over (``2*i`` before ``j < 2`` joins it).
+Variables of loops further out are the same for all accesses compared, so they are part of the base. What
+cannot be shown to be a box counts as nothing when written and as everything when read.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kera_hw.loops.program import Affine, Index, Var, affine
+from kera_hw.loops.program import Affine, Index, Var
 from kera_hw.ops.intervals import Interval
+
+Terms = tuple[tuple[Var, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """``base + low`` to ``base + high`` along one dimension; ``base`` has no constant."""
+    """``base + low`` to ``base + high`` along one dimension; ``base`` has no constant.
 
-    base: tuple[tuple[Var, int], ...]
+    With ``steps`` (size, how many) the range is repeated at those distances, and is not dense.
+    """
+
+    base: Terms
     low: int
     high: int
+    steps: tuple[tuple[int, int], ...] = ()
 
     @property
     def is_empty(self) -> bool:
         return self.low > self.high
 
+    def grown(self, var: Var, rounds: Interval) -> Side:
+        """Over all rounds of a loop whose variable is part of the base."""
+        factor = dict(self.base)[var]
+        first = min(factor * rounds.low, factor * rounds.high)
+        base = tuple(item for item in self.base if item[0] != var)
+        steps = (*self.steps, (abs(factor), rounds.high - rounds.low + 1))
+        return Side(base, self.low + first, self.high + first, steps).joined()
+
+    def joined(self) -> Side:
+        """Steps no longer than the range are part of it."""
+        high, left = self.high, sorted(self.steps)
+        while left and left[0][0] <= high - self.low + 1:
+            size, count = left.pop(0)
+            high += size * (count - 1)
+        return Side(self.base, self.low, high, tuple(left))
+
 
 Box = tuple[Side, ...]
-
-
-Terms = tuple[tuple[Var, int], ...]
 
 
 def _split(part: Affine, inner: Mapping[Var, Interval]) -> tuple[Terms, list[tuple[Var, int]]]:
@@ -51,68 +71,78 @@ def hull(index: Index, inner: Mapping[Var, Interval]) -> Box:
     return tuple(sides)
 
 
-def covered(index: Index, loops: Mapping[Var, Interval]) -> Box | None:
-    """The box that an access fills as loop variables run; None where it leaves gaps."""
-    seen: set[Var] = set()
-    for part in index:
-        moving = sorted(_split(part, loops)[1], key=lambda item: abs(item[1]))
-        reach = 0
-        for var, coefficient in moving:
-            if var in seen or abs(coefficient) > reach + 1:
-                return None
-            seen.add(var)
-            reach += abs(coefficient) * (loops[var].high - loops[var].low)
-    return hull(index, loops)
+def grown(box: Box, var: Var, rounds: Interval) -> Box | None:
+    """A box written in every round of a loop, over all rounds; None where it moves along two dimensions."""
+    sides = [side.grown(var, rounds) if dict(side.base).get(var) else side for side in box]
+    return tuple(sides) if sum(one is not two for one, two in zip(sides, box)) <= 1 else None
 
 
-def within(wanted: Box, have: Iterable[Box]) -> bool:
-    """Whether boxes together hold another."""
+Spans = Mapping[Var, Interval]
+
+
+def within(wanted: Box, have: Iterable[Box], spans: Spans = {}) -> bool:  # noqa: B006 - never changed
+    """Whether boxes together hold another; ``spans`` tells what variables of its base run through."""
     left = [wanted] if not any(side.is_empty for side in wanted) else []
     for box in have:
-        left = [piece for rest in left for piece in _minus(rest, box)]
-        if not left:
-            return True
+        if not any(side.steps for side in box):
+            left = [piece for rest in left for piece in _minus(rest, box, spans)]
     return not left
 
 
-def _minus(box: Box, cut: Box) -> list[Box]:
+def _minus(box: Box, cut: Box, spans: Spans) -> list[Box]:
     """What is left of a box without another, as boxes."""
-    if any(a.base != b.base or a.high < b.low or b.high < a.low for a, b in zip(box, cut)):
+    shared = [_shared(side, other, spans) for side, other in zip(box, cut)]
+    if any(side is None for side in shared):
         return [box]
     pieces: list[Box] = []
-    for k, (side, other) in enumerate(zip(box, cut)):
-        if side.low < other.low:
-            pieces.append((*box[:k], Side(side.base, side.low, other.low - 1), *box[k + 1 :]))
-        if side.high > other.high:
-            pieces.append((*box[:k], Side(side.base, other.high + 1, side.high), *box[k + 1 :]))
-        inside = Side(side.base, max(side.low, other.low), min(side.high, other.high))
+    for k, inside in enumerate(shared):
+        assert inside is not None
+        side = box[k]
+        if side.low < inside.low:
+            pieces.append((*box[:k], Side(side.base, side.low, inside.low - 1), *box[k + 1 :]))
+        if side.high > inside.high:
+            pieces.append((*box[:k], Side(side.base, inside.high + 1, side.high), *box[k + 1 :]))
         box = (*box[:k], inside, *box[k + 1 :])
     return pieces
 
 
-def apart(first: Index, second: Index, var: Var, count: int, inner: Mapping[Var, Interval]) -> bool:
-    """Whether two accesses in different rounds of ``var`` never reach the same element.
+def _shared(side: Side, other: Side, spans: Spans) -> Side | None:
+    """What two sides have in common, as far as that can be said."""
+    if side.base == other.base:
+        both = Side(side.base, max(side.low, other.low), min(side.high, other.high))
+        return None if both.is_empty else both
+    # One from fixed bounds holds one that moves within them.
+    if other.base or any(var not in spans for var, _ in side.base):
+        return None
+    whole = hull((Affine(side.low, side.base), Affine(side.high, side.base)), spans)
+    return side if other.low <= whole[0].low and whole[1].high <= other.high else None
 
-    One dimension that shows it is enough. The strong SIV test of Goff, Kennedy and Tseng, "Practical
-    dependence testing" (PLDI 1991), with ranges in the place of constants.
-    """
-    return any(_apart_along(a, b, var, count, inner) for a, b in zip(first, second))
+
+def joined(boxes: Sequence[Box]) -> list[Box]:
+    """Boxes that differ in one dimension, where they touch or overlap, as one."""
+    left, found = list(boxes), list[Box]()
+    while left:
+        box = left.pop()
+        for other in left:
+            both = _both(box, other)
+            if both is not None:
+                left.remove(other)
+                left.append(both)
+                break
+        else:
+            found.append(box)
+    return found
 
 
-def _apart_along(a: Affine, b: Affine, var: Var, count: int, inner: Mapping[Var, Interval]) -> bool:
-    factor = dict(a.terms).get(var, 0)
-    if factor != dict(b.terms).get(var, 0):
-        rounds = {**inner, var: Interval(0, count - 1)}
-        one, other = hull((a,), rounds)[0], hull((b,), rounds)[0]
-        return one.base == other.base and (one.high < other.low or other.high < one.low)
-    one, other = (hull((part - affine(0, ((var, factor),)),), inner)[0] for part in (a, b))
-    if one.base != other.base:
-        return False
-    # They meet where factor * (difference of rounds) is the difference of what is left.
-    low, high = other.low - one.high, other.high - one.low
-    if not factor:
-        return low > 0 or high < 0
-    step = abs(factor)
-    least, most = -(-low // step), high // step  # differences of rounds that would do
-    nearest = [d for d in (least, most, -1, 1) if least <= d <= most and d]
-    return not any(abs(d) < count for d in nearest)
+def _both(a: Box, b: Box) -> Box | None:
+    unlike = [k for k, (one, two) in enumerate(zip(a, b)) if one != two]
+    if not unlike:
+        return a
+    (k, *more) = unlike
+    one, two = a[k], b[k]
+    if more or (one.base, one.steps) != (two.base, two.steps):
+        return None
+    if one.high + 1 < two.low or two.high + 1 < one.low:
+        return None
+    side = Side(one.base, min(one.low, two.low), max(one.high, two.high), one.steps).joined()
+    return (*a[:k], side, *a[k + 1 :])

@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from kera_hw.loops.boxes import Box, Side, apart, covered, hull, within
+from kera_hw.loops.boxes import Box, Side, grown, hull, joined, within
+from kera_hw.loops.dependences import distances
 from kera_hw.loops.printer import affine_text
 from kera_hw.loops.program import (
     COUNTER,
@@ -61,16 +62,30 @@ class _Scope:
     ranges: dict[Var, Interval | None] = field(default_factory=dict[Var, "Interval | None"])
     buffers: dict[str, tuple[Buffer, int]] = field(default_factory=dict[str, tuple[Buffer, int]])
     loops: tuple[tuple[Var, Interval], ...] = ()
-    written: dict[str, list[Box]] = field(default_factory=dict[str, list[Box]])
+    before: dict[str, list[Box]] = field(default_factory=dict[str, list[Box]])
+    own: dict[str, list[Box]] = field(default_factory=dict[str, list[Box]])
 
     def inner(self, var: Var | None = None, count: int = 0) -> _Scope:
         span = Interval(0, max(count - 1, 0))
         loops = (*self.loops, (var, span)) if var is not None else self.loops
-        written = {name: list(boxes) for name, boxes in self.written.items()}
-        found = _Scope(dict(self.ranges), dict(self.buffers), loops, written)
+        known = {name: self.written(name) for name in {*self.before, *self.own}}
+        found = _Scope(dict(self.ranges), dict(self.buffers), loops, known)
         if var is not None:
             found.ranges[var] = span
         return found
+
+    def written(self, name: str) -> list[Box]:
+        """What has been written of a buffer: before the block began, and in it so far."""
+        return [*self.before.get(name, []), *self.own.get(name, [])]
+
+    def note(self, name: str, boxes: list[Box]) -> None:
+        if name in self.buffers:
+            self.own[name] = joined([*self.own.get(name, []), *boxes])
+
+    def settled(self, index: Index) -> Index:
+        """With loops of a single round as the number that they count."""
+        still = {var: Affine(span.low) for var, span in self.loops if span.low == span.high}
+        return tuple(part.replace(still) for part in index) if still else index
 
 
 class _Check:
@@ -90,7 +105,7 @@ class _Check:
         self._block(program.body, scope, ())
         for buffer in program.of_kind("result"):
             whole = tuple(Side((), 0, extent - 1) for extent in buffer.shape)
-            if not within(whole, scope.written.get(buffer.name, [])):
+            if not within(whole, scope.written(buffer.name)):
                 self.fault(f"The result `{buffer.name}` is not written whole.")
 
     # Names and types
@@ -225,25 +240,24 @@ class _Check:
             self.fault(f"The {buffer.kind} `{name}` is written.")
         if kind != buffer.element:
             self.fault(f"A {kind} is stored in `{name}` of {buffer.element}.")
-        box = covered(index, {})
-        if box is not None:
-            scope.written.setdefault(name, []).append(box)
+        scope.note(name, [hull(scope.settled(index), {})])
 
     def _readable(self, buffer: Buffer, index: Index, scope: _Scope) -> None:
         """Elements of a temporary or result have been written before, whatever scalars in the index are."""
         if buffer.kind not in ("temp", "result"):
             return
-        counters = {var for var, _ in scope.loops}
+        counters, written = {var for var, _ in scope.loops}, joined(scope.written(buffer.name))
+        index = scope.settled(index)
         moving = {
             var: span for part in index for var, _ in part.terms
             if var not in counters and (span := scope.ranges.get(var)) is not None
         }
-        wanted = hull(index, moving)
-        if within(wanted, scope.written.get(buffer.name, [])):
-            return
-        everywhere = hull(index, moving | dict(scope.loops))
-        if not within(everywhere, scope.written.get(buffer.name, [])):
-            self.fault(f"`{buffer.name}` is read where it may not have been written.")
+        around = dict(scope.loops)
+        # This round of all loops around, then all rounds of the innermost, of the two innermost, ...
+        for depth in range(len(scope.loops), -1, -1):
+            if within(hull(index, moving | dict(scope.loops[depth:])), written, around):
+                return
+        self.fault(f"`{buffer.name}` is read where it may not have been written.")
 
     # Structure
 
@@ -271,14 +285,10 @@ class _Check:
 
     def _collect(self, inside: _Scope, scope: _Scope, var: Var) -> None:
         """What a loop has written when it is done, into the scope around."""
-        span = {var: dict(inside.loops)[var]}
-        for name, boxes in inside.written.items():
-            if name in scope.buffers:
-                known = len(scope.written.get(name, []))
-                for box in boxes[known:]:
-                    grown = _grown(box, span)
-                    if grown is not None:
-                        scope.written.setdefault(name, []).append(grown)
+        span = dict(inside.loops)[var]
+        for name, boxes in inside.own.items():
+            over_all = (grown(box, var, span) for box in boxes)
+            scope.note(name, [box for box in over_all if box is not None])
 
     def _independent(self, loop: For, inside: _Scope) -> None:
         if loop.carried:
@@ -287,11 +297,15 @@ class _Check:
         accesses = [item for item in _accesses(loop.body) if item.buffer not in locals_]
         met = {
             store.buffer for store in accesses if isinstance(store, Store) for other in accesses
-            if other.buffer == store.buffer and loop.count > 1
-            and not apart(store.index, other.index, loop.var, loop.count, inner)
+            if other.buffer == store.buffer and self._meet(store.index, other.index, loop, inner)
         }
         for name in sorted(met):
             self.fault(f"Rounds of the parallel loop of `{loop.var.name}` may meet in `{name}`.")
+
+    def _meet(self, a: Index, b: Index, loop: For, inner: Mapping[Var, Interval]) -> bool:
+        """Whether two different rounds may touch one element."""
+        span = distances(a, b, loop.var, loop.var, loop.count, inner)
+        return not span.empty and span != Interval(0, 0)
 
     def _while(self, loop: While, scope: _Scope) -> None:
         if loop.most < 0:
@@ -311,33 +325,11 @@ class _Check:
         sides = [scope.inner(), scope.inner()]
         for side, block in zip(sides, (branch.then, branch.otherwise)):
             self._block(block, side, wanted)
-        first, second = (side.written for side in sides)
-        for name in first:
-            if name in scope.buffers:
-                known = len(scope.written.get(name, []))
-                both = [box for box in first[name][known:] if within(box, second.get(name, []))]
-                scope.written.setdefault(name, []).extend(both)
+        then, otherwise = sides
+        for name, boxes in then.own.items():
+            scope.note(name, [box for box in boxes if within(box, otherwise.own.get(name, []))])
         for result in branch.results:
             self._define(result, scope)
-
-
-def _grown(box: Box, span: Mapping[Var, Interval]) -> Box | None:
-    """A box written in every round of a loop, over all rounds; None where that leaves gaps."""
-    ((var, rounds),) = span.items()
-    sides: list[Side] = []
-    used = False
-    for side in box:
-        factor = dict(side.base).get(var, 0)
-        if not factor:
-            sides.append(side)
-            continue
-        if used or abs(factor) > side.high - side.low + 1:
-            return None
-        used = True
-        base = tuple(item for item in side.base if item[0] != var)
-        ends = sorted((factor * rounds.low, factor * rounds.high))
-        sides.append(Side(base, side.low + ends[0], side.high + ends[1]))
-    return tuple(sides)
 
 
 def _statements(block: Block) -> Iterator[Statement]:

@@ -26,4 +26,6 @@ TABLE: Table = (
      "differ."),
     ("K0820", "not a loop program",
      "The text is none that a loop program prints as; the line says where."),
+    ("K0821", "unusable plan",
+     "A plan is TOML with a `[[step]]` table a transform; the message says what is wrong with it."),
 )

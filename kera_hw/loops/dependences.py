@@ -1,0 +1,135 @@
+"""Which rounds of two loops, or of one, touch the same element: distances between rounds, by ranges.
+
+The strong SIV test with ranges for what else moves, and the GCD test on their steps: Goff, Kennedy, Tseng,
+"Practical dependence testing", PLDI 1991. Where two accesses move by different steps, all rounds may meet.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import gcd
+
+from kera_hw.loops.boxes import hull
+from kera_hw.loops.program import (
+    Affine,
+    Alloc,
+    Block,
+    For,
+    If,
+    Index,
+    Load,
+    Op,
+    Store,
+    Var,
+    While,
+    affine,
+)
+from kera_hw.loops.rewrite import statements
+from kera_hw.ops.intervals import Interval, type_interval
+
+EVERY = Interval(-(1 << 62), 1 << 62)
+NONE = Interval(1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    buffer: str
+    index: Index
+    writes: bool
+
+
+def accesses(block: Block) -> list[Access]:
+    """Loads and stores of buffers that are not the block's own."""
+    own = {item.buffer.name for item in statements(block) if isinstance(item, Alloc)}
+    return [
+        Access(item.buffer, item.index, isinstance(item, Store)) for item in statements(block)
+        if isinstance(item, (Load, Store)) and item.buffer not in own
+    ]
+
+
+def moving(block: Block) -> dict[Var, Interval]:
+    """What changes within a round: loop variables by what they run through, other integers by their type."""
+    found: dict[Var, Interval] = {}
+    for item in statements(block):
+        match item:
+            case For(var=var, count=count, carried=carried):
+                found[var] = Interval(0, max(count - 1, 0))
+                made = [part for one in carried for part in (one.inner, one.outer)]
+            case While(carried=carried):
+                made = [part for one in carried for part in (one.inner, one.outer)]
+            case Op(results=results) | If(results=results):
+                made = list(results)
+            case Load(result=result):
+                made = [result]
+            case _:
+                continue
+        for var in made:
+            span = type_interval(var.type)
+            if span is not None:
+                found[var] = span
+    return found
+
+
+def distances(a: Index, b: Index, i: Var, j: Var, count: int, inner: Mapping[Var, Interval]) -> Interval:
+    """All ``j - i`` for which ``b`` in round j may touch what ``a`` does in round i; empty if there are none.
+
+    Both loops run ``count`` rounds. ``inner`` are variables that move within a round; all others are the same
+    in every round.
+    """
+    found = Interval(1 - count, count - 1)
+    for first, second in zip(a, b):
+        found = found.meet(_along(first, second, i, j, count, inner))
+    return NONE if found.empty else found
+
+
+def _along(
+    a: Affine, b: Affine, i: Var, j: Var, count: int, inner: Mapping[Var, Interval]
+) -> Interval:
+    step, other = dict(a.terms).get(i, 0), dict(b.terms).get(j, 0)
+    if step != other:
+        moved = {**inner, i: Interval(0, count - 1), j: Interval(0, count - 1)}
+        one, two = hull((a,), moved)[0], hull((b,), moved)[0]
+        separate = one.base == two.base and (one.high < two.low or two.high < one.low)
+        return NONE if separate else EVERY
+    rests = a - affine(0, ((i, step),)), b - affine(0, ((j, step),))
+    one, two = (hull((rest,), inner)[0] for rest in rests)
+    if one.base != two.base:
+        return EVERY
+    # step * i + one = step * j + two, so step * (j - i) = one - two: a multiple of `grain`, off by `offset`.
+    low, high = one.low - two.high, one.high - two.low
+    still = {var: Affine(span.low) for var, span in inner.items() if span.low == span.high}
+    rests = rests[0].replace(still), rests[1].replace(still)
+    grain = gcd(*(factor for rest in rests for var, factor in rest.terms if var in inner))
+    offset = rests[0].constant - rests[1].constant
+    if step < 0:
+        step, low, high, offset = -step, -high, -low, -offset
+    if step == 0:
+        aligned = offset % grain == 0 if grain else True
+        return EVERY if low <= 0 <= high and aligned else NONE
+    rounds = Interval(-(-low // step), high // step).meet(Interval(1 - count, count - 1))
+    return _solutions(step, rounds, offset, grain)
+
+
+def _solutions(step: int, span: Interval, offset: int, grain: int) -> Interval:
+    """The ends of all d in ``span`` with ``step * d`` a multiple of ``grain`` off ``offset`` (GCD test)."""
+    if not grain:
+        return span  # one - two is a constant, and the ends are exact
+    common = gcd(step, grain)
+    if offset % common:
+        return NONE
+    period = grain // common
+    first = offset // common * pow(step // common, -1, period) % period if period > 1 else 0
+    return Interval(span.low + (first - span.low) % period, span.high - (span.high - first) % period)
+
+
+def conflicts(
+    first: Block, second: Block, i: Var, j: Var, count: int
+) -> Iterator[tuple[Access, Access, Interval]]:
+    """Accesses of two bodies, at least one a store, with the distances at which they meet."""
+    inner = {**moving(first), **moving(second)}
+    for a in accesses(first):
+        for b in accesses(second):
+            if a.buffer == b.buffer and (a.writes or b.writes):
+                span = distances(a.index, b.index, i, j, count, inner)
+                if not span.empty:
+                    yield a, b, span

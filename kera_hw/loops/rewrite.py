@@ -1,0 +1,266 @@
+"""Changing loop programs: substitution, fresh copies, and a statement replaced where it stands."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from kera_hw.loops.program import (
+    COUNTER,
+    Affine,
+    Alloc,
+    Block,
+    Buffer,
+    Carried,
+    For,
+    If,
+    Index,
+    Literal,
+    Load,
+    LoopProgram,
+    Op,
+    Operand,
+    Statement,
+    Store,
+    Var,
+    While,
+    blocks_of,
+)
+from kera_hw.types import IntType
+
+
+class Names:
+    """Names that a program does not have yet."""
+
+    def __init__(self, program: LoopProgram) -> None:
+        self._taken = {buffer.name for buffer in program.buffers} | set(defined(program.body))
+        self._next = 0
+
+    def fresh(self, stem: str) -> str:
+        """A name after another one: ``i3`` gives ``i3_1``."""
+        while True:
+            self._next += 1
+            name = f"{stem.split('_')[0]}_{self._next}"
+            if name not in self._taken:
+                self._taken.add(name)
+                return name
+
+
+def statements(block: Block) -> Iterator[Statement]:
+    """All statements inside, each before those within it."""
+    for statement in block.body:
+        yield statement
+        for inner in blocks_of(statement):
+            yield from statements(inner)
+
+
+def defined(block: Block) -> Iterator[str]:
+    """Names of the scalars and buffers that a block defines, inner ones included."""
+    for statement in statements(block):
+        match statement:
+            case Op(results=results):
+                yield from (var.name for var in results)
+            case Load(result=result):
+                yield result.name
+            case Alloc(buffer=buffer):
+                yield buffer.name
+            case For(var=var, carried=carried):
+                yield var.name
+                yield from _carried_names(carried)
+            case While(carried=carried):
+                yield from _carried_names(carried)
+            case If(results=results):
+                yield from (var.name for var in results)
+            case Store():
+                pass
+
+
+def _carried_names(carried: tuple[Carried, ...]) -> Iterator[str]:
+    for item in carried:
+        yield item.inner.name
+        yield item.outer.name
+
+
+class Copier:
+    """Copies statements with other names for what they define, and values for what they use.
+
+    With ``names`` absent, definitions keep theirs: for moving code, not for doubling it. ``places`` are
+    expressions that take a scalar's place in indices.
+    """
+
+    def __init__(
+        self, values: Mapping[Var, Operand], names: Names | None = None,
+        places: Mapping[Var, Affine] | None = None,
+    ) -> None:
+        self.values = dict(values)
+        self.names = names
+        self.places = dict(places or {})
+        self.buffers: dict[str, str] = {}
+
+    def block(self, block: Block) -> Block:
+        body = tuple(self.statement(statement) for statement in block.body)
+        return Block(body, tuple(map(self.operand, block.yields)))
+
+    def operand(self, operand: Operand) -> Operand:
+        return self.values.get(operand, operand) if isinstance(operand, Var) else operand
+
+    def index(self, index: Index) -> Index:
+        return tuple(
+            part.replace({var: self._place(var) for var, _ in part.terms}) for part in index
+        )
+
+    def _place(self, var: Var) -> Affine:
+        return self.places[var] if var in self.places else as_affine(self.operand(var))
+
+    def _define(self, var: Var) -> Var:
+        if self.names is None:
+            return var
+        made = Var(self.names.fresh(var.name), var.type)
+        self.values[var] = made
+        return made
+
+    def _carried(self, carried: tuple[Carried, ...], initial: list[Operand]) -> tuple[Carried, ...]:
+        return tuple(
+            Carried(self.values_of(item.inner), first, self._define(item.outer))
+            for item, first in zip(carried, initial)
+        )
+
+    def values_of(self, var: Var) -> Var:
+        found = self.values.get(var, var)
+        assert isinstance(found, Var)
+        return found
+
+    def statement(self, statement: Statement) -> Statement:
+        match statement:
+            case Op(results=results, operands=operands):
+                inputs = tuple(map(self.operand, operands))
+                return replace(statement, operands=inputs, results=tuple(map(self._define, results)))
+            case Load(result=result, buffer=name, index=index):
+                where = self.index(index)
+                return replace(statement, buffer=self.buffers.get(name, name), index=where,
+                               result=self._define(result))
+            case Store(buffer=name, index=index, value=value):
+                return replace(statement, buffer=self.buffers.get(name, name), index=self.index(index),
+                               value=self.operand(value))
+            case Alloc(buffer=buffer):
+                return Alloc(self._buffer(buffer))
+            case For(var=var, carried=carried, body=body):
+                initial = [self.operand(item.initial) for item in carried]
+                counter = self._define(var)
+                for item in carried:
+                    self._define(item.inner)
+                inside = self.block(body)
+                return replace(statement, var=counter, body=inside, carried=self._carried(carried, initial))
+            case While(carried=carried, condition=condition, body=body):
+                initial = [self.operand(item.initial) for item in carried]
+                for item in carried:
+                    self._define(item.inner)
+                test, inside = self.block(condition), self.block(body)
+                after = self._carried(carried, initial)
+                return replace(statement, condition=test, body=inside, carried=after)
+            case If(condition=condition, then=then, otherwise=otherwise, results=results):
+                asked, first, second = self.operand(condition), self.block(then), self.block(otherwise)
+                return replace(statement, condition=asked, then=first, otherwise=second,
+                               results=tuple(map(self._define, results)))
+
+    def _buffer(self, buffer: Buffer) -> Buffer:
+        if self.names is None:
+            return buffer
+        self.buffers[buffer.name] = self.names.fresh(buffer.name)
+        return replace(buffer, name=self.buffers[buffer.name])
+
+
+def as_affine(value: Operand) -> Affine:
+    """A scalar as an index expression."""
+    if isinstance(value, Var):
+        return Affine(0, ((value, 1),))
+    assert isinstance(value.type, IntType)
+    return Affine(value.type.wrap(value.bits))
+
+
+def used(block: Block) -> set[Var]:
+    """Scalars that a block uses as operands, index expressions not counted."""
+    found: set[Var] = set()
+
+    def take(operands: Iterator[Operand] | tuple[Operand, ...]) -> None:
+        found.update(operand for operand in operands if isinstance(operand, Var))
+
+    take(block.yields)
+    for statement in statements(block):
+        match statement:
+            case Op(operands=operands):
+                take(operands)
+            case Store(value=value):
+                take((value,))
+            case For(carried=carried) | While(carried=carried):
+                take(item.initial for item in carried)
+            case If(condition=condition):
+                take((condition,))
+            case _:
+                pass
+        for inner in blocks_of(statement):
+            take(inner.yields)
+    return found
+
+
+def indexing(block: Block) -> set[Var]:
+    """Scalars that a block uses in index expressions."""
+    return {
+        var for item in statements(block) if isinstance(item, (Load, Store))
+        for part in item.index for var, _ in part.terms
+    }
+
+
+def counter_value(names: Names, stem: str, expression: Affine) -> tuple[list[Statement], Operand]:
+    """Statements that compute an index expression as a scalar of the counters' type, and that scalar."""
+    made: list[Statement] = []
+    total: Operand | None = None
+
+    def op(opcode: str, a: Operand, b: Operand) -> Var:
+        result = Var(names.fresh(stem), COUNTER)
+        made.append(Op((result,), opcode, (a, b)))
+        return result
+
+    def constant(value: int) -> Literal:
+        return Literal(COUNTER, value & ((1 << COUNTER.width_bits) - 1))
+
+    for var, coefficient in expression.terms:
+        assert var.type == COUNTER, f"`{var.name}` is no counter"
+        term: Operand = var if coefficient == 1 else op("integer.mul", var, constant(coefficient))
+        total = term if total is None else op("integer.add", total, term)
+    if total is None:
+        return made, constant(expression.constant)
+    if expression.constant:
+        total = op("integer.add", total, constant(expression.constant))
+    return made, total
+
+
+Change = Callable[[Block, int], list[Statement] | None]
+"""Of a block and a place in it: what stands there instead; None to look elsewhere."""
+
+
+def replaced(block: Block, change: Change) -> Block | None:
+    """The block with the first place changed that ``change`` takes; None if it takes none."""
+    for place, statement in enumerate(block.body):
+        instead = change(block, place)
+        if instead is not None:
+            return replace(block, body=(*block.body[:place], *instead, *block.body[place + 1 :]))
+        parts = blocks_of(statement)
+        for which, inner in enumerate(parts):
+            found = replaced(inner, change)
+            if found is not None:
+                whole = with_block(statement, which, found)
+                return replace(block, body=(*block.body[:place], whole, *block.body[place + 1 :]))
+    return None
+
+
+def with_block(statement: Statement, which: int, block: Block) -> Statement:
+    """The statement with one of its blocks (in the order of ``blocks_of``) changed."""
+    match statement:
+        case For():
+            return replace(statement, body=block)
+        case While():
+            return replace(statement, condition=block) if which == 0 else replace(statement, body=block)
+        case If():
+            return replace(statement, then=block) if which == 0 else replace(statement, otherwise=block)
+        case _:
+            raise AssertionError("a statement without blocks")

@@ -1,0 +1,157 @@
+"""Loops joined and parted, and buffers that vanish when producer and consumer share a round."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kera_hw.loops.dependences import conflicts
+from kera_hw.loops.program import (
+    Alloc,
+    Block,
+    For,
+    Load,
+    LoopProgram,
+    Operand,
+    Statement,
+    Store,
+    Var,
+    blocks_of,
+)
+from kera_hw.loops.rewrite import Copier, Names, defined, indexing, replaced, statements, used, with_block
+from kera_hw.loops.transforms.reason import Refused, loop_named, temporary_named
+
+
+def fuse(program: LoopProgram, first: str, second: str) -> LoopProgram:
+    """Two loops of as many rounds as one. Nothing but declarations stands between them.
+
+    The second's round j may use what the first's rounds up to j have made, and no more.
+    """
+    one, two = loop_named(program, first), loop_named(program, second)
+    if one.count != two.count:
+        raise Refused(f"`{first}` has {one.count} rounds and `{second}` {two.count}.")
+    carried_out = {item.outer for item in one.carried}
+    if carried_out & (used(Block((two,))) | indexing(two.body)):
+        raise Refused(f"`{second}` uses what `{first}` gives after its last round.")
+    meets = list(conflicts(one.body, two.body, one.var, two.var, one.count))
+    for access, _, span in meets:
+        if span.low < 0:
+            raise Refused(
+                f"A round of `{second}` touches `{access.buffer}` before a later round of `{first}` does."
+            )
+    parallel = one.parallel and two.parallel and all((span.low, span.high) == (0, 0) for _, _, span in meets)
+
+    def change(block: Block, place: int) -> list[Statement] | None:
+        if block.body[place] is not one:
+            return None
+        after = block.body[place + 1 :]
+        gap = next((k for k, item in enumerate(after) if item is two), None)
+        if gap is None or not all(isinstance(item, Alloc) for item in after[:gap]):
+            raise Refused(f"Something stands between `{first}` and `{second}`.")
+        moved = Copier({two.var: one.var}).block(two.body)
+        body = Block((*one.body.body, *moved.body), (*one.body.yields, *moved.yields))
+        carried = (*one.carried, *two.carried)
+        return [*after[:gap], replace(one, carried=carried, body=body, parallel=parallel)]
+
+    joined = replaced(program.body, change)
+    if joined is None:
+        raise Refused(f"`{first}` does not stand before `{second}` in one block.")
+    rest = replaced(joined, lambda block, place: _dropped(block, place, two))
+    assert rest is not None
+    return replace(program, body=_without_repeats(rest, one.var))
+
+
+def _dropped(block: Block, place: int, loop: For) -> list[Statement] | None:
+    return [] if block.body[place] is loop else None
+
+
+def _without_repeats(block: Block, var: Var) -> Block:
+    """Declarations moved before the joined loop stand once."""
+
+    def clean(block: Block, place: int) -> list[Statement] | None:
+        statement = block.body[place]
+        before = [item for item in block.body[:place] if isinstance(item, Alloc)]
+        return [] if isinstance(statement, Alloc) and statement in before else None
+
+    while (found := replaced(block, clean)) is not None:
+        block = found
+    return block
+
+
+def fission(program: LoopProgram, loop: str, at: int) -> LoopProgram:
+    """A loop as two: its first ``at`` statements, and the rest."""
+    whole, names = loop_named(program, loop), Names(program)
+    if whole.carried:
+        raise Refused(f"`{loop}` carries values from round to round.")
+    if not 0 < at < len(whole.body.body):
+        raise Refused(f"`{loop}` has {len(whole.body.body)} statements; there is no cut after {at}.")
+    first, second = Block(whole.body.body[:at]), Block(whole.body.body[at:])
+    shared = set(defined(first)) & (_names_used(second))
+    if shared:
+        raise Refused(f"Both parts of `{loop}` use `{min(shared)}`.")
+    # The second part's round i must not come before a later round of the first that it was to precede.
+    for access, _, span in conflicts(second, first, whole.var, whole.var, whole.count):
+        if span.high > 0:
+            raise Refused(f"A later round of the first part touches `{access.buffer}` of the second.")
+    counter = Var(names.fresh(whole.var.name), whole.var.type)
+    moved = Copier({whole.var: counter}).block(second)
+    parts = [replace(whole, body=first), replace(whole, var=counter, body=moved)]
+
+    def change(block: Block, place: int) -> list[Statement] | None:
+        return list(parts) if block.body[place] is whole else None
+
+    body = replaced(program.body, change)
+    assert body is not None
+    return replace(program, body=body)
+
+
+def _names_used(block: Block) -> set[str]:
+    names = {var.name for var in used(block) | indexing(block)}
+    return names | {item.buffer for item in statements(block) if isinstance(item, (Load, Store))}
+
+
+def contract(program: LoopProgram, buffer: str) -> LoopProgram:
+    """A temporary that each round writes before it reads becomes a scalar, and is gone.
+
+    Every load follows a store of the same index in the same round, with no other store between.
+    """
+    temporary_named(program, buffer)
+    body = _forwarded(program.body, buffer)
+    if any(isinstance(item, Load) and item.buffer == buffer for item in statements(body)):
+        raise Refused(f"`{buffer}` is read in another round or place than it is written.")
+    return replace(program, body=_without(body, buffer))
+
+
+def _forwarded(block: Block, buffer: str) -> Block:
+    """Loads that follow a store of the same element in one block, replaced by what was stored."""
+    known: dict[object, Operand] = {}
+    values: dict[Var, Operand] = {}
+    made: list[Statement] = []
+    for original in block.body:
+        statement = Copier(values).statement(original) if values else original
+        match statement:
+            case Store(buffer=name, index=index, value=value) if name == buffer:
+                known = {index: value}
+            case Load(result=result, buffer=name, index=index) if name == buffer and index in known:
+                values[result] = known[index]
+                continue
+            case _:
+                pass
+        for which, inner in enumerate(blocks_of(statement)):
+            if any(isinstance(item, Store) and item.buffer == buffer for item in statements(inner)):
+                known = {}
+            statement = with_block(statement, which, _forwarded(inner, buffer))
+        made.append(statement)
+    return Block(tuple(made), tuple(map(Copier(values).operand, block.yields)))
+
+
+def _without(block: Block, buffer: str) -> Block:
+    """Neither declared nor stored to."""
+    kept: list[Statement] = []
+    for statement in block.body:
+        if isinstance(statement, Alloc) and statement.buffer.name == buffer:
+            continue
+        if isinstance(statement, Store) and statement.buffer == buffer:
+            continue
+        for which, inner in enumerate(blocks_of(statement)):
+            statement = with_block(statement, which, _without(inner, buffer))
+        kept.append(statement)
+    return replace(block, body=tuple(kept))

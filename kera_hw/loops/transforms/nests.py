@@ -1,0 +1,129 @@
+"""Loops split, turned round, and written out."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kera_hw.loops.program import (
+    COUNTER,
+    Affine,
+    Block,
+    Carried,
+    For,
+    Literal,
+    LoopProgram,
+    Operand,
+    Statement,
+    Var,
+    of_var,
+)
+from kera_hw.loops.rewrite import Copier, Names, counter_value, used
+from kera_hw.loops.transforms.reason import Refused, with_loop
+
+MOST_COPIES = 4096
+"""Rounds that `unroll` writes out at most."""
+
+
+def interchange(program: LoopProgram, loop: str) -> LoopProgram:
+    """A loop and the one that is its whole body, the other way round.
+
+    Rounds of a parallel outer loop are independent whatever the inner one does, so they may be taken inside.
+    """
+
+    def change(outer: For) -> list[Statement]:
+        if len(outer.body.body) != 1 or not isinstance(outer.body.body[0], For):
+            raise Refused(f"The body of `{loop}` is more than one loop.")
+        inner = outer.body.body[0]
+        if outer.carried or inner.carried:
+            raise Refused(f"`{loop}` or `{inner.var.name}` carries values from round to round.")
+        if not outer.parallel:
+            raise Refused(f"Rounds of `{loop}` depend on each other.")
+        return [replace(inner, body=Block((replace(outer, body=inner.body),)))]
+
+    return with_loop(program, loop, change)
+
+
+def tile(program: LoopProgram, loop: str, size: int) -> LoopProgram:
+    """A loop as one over pieces of ``size`` rounds and one within a piece, with a loop for the rest after."""
+    names = Names(program)
+
+    def change(whole: For) -> list[Statement]:
+        if size < 1:
+            raise Refused(f"A piece has at least one round, not {size}.")
+        pieces, rest = divmod(whole.count, size)
+        made: list[Statement] = []
+        values = [item.initial for item in whole.carried]
+        if pieces:
+            last = not rest
+            made.append(_pieces(whole, names, pieces, size, last))
+            assert isinstance(made[0], For)
+            values = [item.outer for item in made[0].carried]
+        if rest or not pieces:
+            made.append(_part(whole, names, rest, Affine(pieces * size), values, keep=not pieces, last=True))
+        return made
+
+    return with_loop(program, loop, change)
+
+
+def _pieces(whole: For, names: Names, pieces: int, size: int, last: bool) -> For:
+    counter = Var(names.fresh(whole.var.name), COUNTER)
+    carried = tuple(
+        Carried(
+            Var(names.fresh(item.inner.name), item.inner.type), item.initial,
+            item.outer if last else Var(names.fresh(item.outer.name), item.outer.type),
+        ) for item in whole.carried
+    )
+    start = of_var(counter) * size
+    inner = _part(whole, names, size, start, [item.inner for item in carried], keep=True, last=False)
+    body = Block((inner,), tuple(item.outer for item in inner.carried))
+    return For(counter, pieces, carried, body, whole.parallel, whole.place)
+
+
+def _part(
+    whole: For, names: Names, count: int, start: Affine, initial: Sequence[Operand], keep: bool, last: bool
+) -> For:
+    """Rounds ``start`` to ``start + count`` of a loop; with ``keep`` under the names it had.
+
+    After the last part the carried values have the names that what follows uses.
+    """
+    counter = whole.var if keep and start == Affine() else Var(names.fresh(whole.var.name), COUNTER)
+    body, values, places = whole.body, dict[Var, Operand](), dict[Var, Affine]()
+    prefix: list[Statement] = []
+    if counter != whole.var:
+        places[whole.var] = of_var(counter) + start
+        if whole.var in used(body):
+            prefix, values[whole.var] = counter_value(names, whole.var.name, places[whole.var])
+    inners = [
+        item.inner if keep else Var(names.fresh(item.inner.name), item.inner.type) for item in whole.carried
+    ]
+    values |= {item.inner: inner for item, inner in zip(whole.carried, inners) if inner != item.inner}
+    copied = Copier(values, None if keep else names, places).block(body)
+    carried = tuple(
+        Carried(inner, first, item.outer if last else Var(names.fresh(item.outer.name), item.outer.type))
+        for inner, first, item in zip(inners, initial, whole.carried)
+    )
+    inside = Block((*prefix, *copied.body), copied.yields)
+    return For(counter, count, carried, inside, whole.parallel, whole.place)
+
+
+def unroll(program: LoopProgram, loop: str) -> LoopProgram:
+    """Every round of a loop written out."""
+    names = Names(program)
+    outer: dict[Var, Operand] = {}
+
+    def change(whole: For) -> list[Statement]:
+        if whole.count > MOST_COPIES:
+            raise Refused(f"`{loop}` has {whole.count} rounds; at most {MOST_COPIES} are written out.")
+        made: list[Statement] = []
+        values = [item.initial for item in whole.carried]
+        for round_ in range(whole.count):
+            known: dict[Var, Operand] = {whole.var: Literal(COUNTER, round_)}
+            known |= {item.inner: value for item, value in zip(whole.carried, values)}
+            copied = Copier(known, names).block(whole.body)
+            made += copied.body
+            values = list(copied.yields)
+        outer.update({item.outer: value for item, value in zip(whole.carried, values)})
+        return made
+
+    unrolled = with_loop(program, loop, change)
+    return replace(unrolled, body=Copier(outer).block(unrolled.body))
