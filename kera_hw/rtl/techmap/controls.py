@@ -121,10 +121,10 @@ def _area(net: Net, vectors: Sequence[Bits], device: Device) -> Area:
 
 def _together(groups: Sequence[Group]) -> list[tuple[Group, ...]]:
     """Groups with the same signals, which are worth their logic only together."""
-    def signals(group: Group) -> tuple[Bits, Bits]:
-        return group.enable, group.reset
-
-    return [tuple(found) for _, found in groupby(sorted(groups, key=signals), signals)]
+    found: dict[tuple[Bits, Bits], list[Group]] = {}
+    for group in groups:
+        found.setdefault((group.enable, group.reset), []).append(group)
+    return [tuple(members) for members in found.values()]
 
 
 def _gain(before: Area, after: Area, plain: Bits, groups: Sequence[Group]) -> int:
