@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _DEVICE = "A part, such as ecp5-25k; `--device X` and `--target fpga:X` are the same."
 _CLOCK = "Clock to plan for, e.g. 150MHz (default: the device's own)."
-_INTERFACE = "stream (valid/ready) or none (clock and data alone)."
+_INTERFACE = "stream (valid/ready) or none (no handshake, at a fixed latency)."
 _EMITTER = "text (fast), or amaranth: Verilog by way of one Amaranth design."
 _TARGETS = {
     "hardware": typer.Option(
