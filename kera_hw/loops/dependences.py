@@ -92,6 +92,8 @@ def _along(
         separate = one.base == two.base and (one.high < two.low or two.high < one.low)
         return NONE if separate else EVERY
     rests = a - affine(0, ((i, step),)), b - affine(0, ((j, step),))
+    if rests[0] == rests[1] and _is_numeral([(step, count), *_moves(rests[0], inner)]):
+        return Interval(0, 0)
     one, two = (hull((rest,), inner)[0] for rest in rests)
     if one.base != two.base:
         return EVERY
@@ -108,6 +110,22 @@ def _along(
         return EVERY if low <= 0 <= high and aligned else NONE
     rounds = Interval(-(-low // step), high // step).meet(Interval(1 - count, count - 1))
     return _solutions(step, rounds, offset, grain)
+
+
+def _moves(part: Affine, inner: Mapping[Var, Interval]) -> list[tuple[int, int]]:
+    """Factors of what moves, with how many values it takes."""
+    spans = [(factor, inner[var]) for var, factor in part.terms if var in inner]
+    return [(factor, span.high - span.low + 1) for factor, span in spans]
+
+
+def _is_numeral(digits: list[tuple[int, int]]) -> bool:
+    """Whether sums of factor * digit tell the digits: each factor exceeds all that lower ones add up to."""
+    reach = 0
+    for factor, count in sorted((abs(factor), count) for factor, count in digits if count > 1):
+        if factor <= reach:
+            return False
+        reach += factor * (count - 1)
+    return True
 
 
 def _solutions(step: int, span: Interval, offset: int, grain: int) -> Interval:
