@@ -333,11 +333,12 @@ class _Check:
 
 
 def _statements(block: Block) -> Iterator[Statement]:
-    """All statements inside, outer ones first."""
+    """All statements inside that may run, outer ones first."""
     for statement in block.body:
         yield statement
-        for inner in blocks_of(statement):
-            yield from _statements(inner)
+        if not (isinstance(statement, For) and statement.count == 0):
+            for inner in blocks_of(statement):
+                yield from _statements(inner)
 
 
 def _accesses(block: Block) -> Iterator[Load | Store]:
