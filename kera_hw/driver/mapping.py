@@ -2,7 +2,7 @@
 
 A control saves logic, but comes later than data may: it passes a gate that asks whether the pipeline moves,
 and works in the very stage that writes the state. Where that would cost cycles or the clock, states are
-written without.
+written without. Logic refined bit by bit is a second netlist for each; the better plan is kept.
 """
 
 from __future__ import annotations
@@ -13,15 +13,19 @@ from dataclasses import dataclass
 from kera_hw.driver.options import TargetOptions
 from kera_hw.rtl.lower import FlatDesign
 from kera_hw.rtl.techmap import MapOptions, map_design
+from kera_hw.rtl.techmap.bitwise.refine import refined
 from kera_hw.rtl.techmap.options import Controls
+from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import Device
 from kera_hw.schedule.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 from kera_hw.schedule.planner import schedule
 from kera_hw.support import Diagnostic, SourceFile
 
-_AS_FAST = 0.97
+_AS_FAST = 0.99
 """Share of another design's clock that routing may make up for."""
+_MORE_LUTS = 1.02
+"""Times the LUTs that a plan may take that is better in everything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +47,20 @@ def map_and_schedule(
     def mapped(controls: Controls) -> tuple[Netlist, list[Diagnostic]]:
         return map_design(flat, device.name, clock_ps, MapOptions(dsp=options.dsp, controls=controls))
 
-    def scheduled(netlist: Netlist, notes: list[Diagnostic]) -> Mapped:
+    def planned(netlist: Netlist, notes: list[Diagnostic]) -> Mapped:
         plan, faults = schedule(
             netlist, device, clock_ps, options.latency, options.interval,
             interface=options.interface, scale=scale, sources=files,
         )  # fmt: skip
         return Mapped(netlist, plan, notes, faults)
+
+    def scheduled(netlist: Netlist, notes: list[Diagnostic]) -> Mapped:
+        found = planned(netlist, notes)
+        for finer in refined(netlist, DelayModel(device, scale), clock_ps):
+            other = planned(finer, notes)
+            if other.plan is not None and (found.plan is None or _improves(other, found)):
+                found = other
+        return found
 
     progress("mapping to cells")
     netlist, notes = mapped("shared")
@@ -61,8 +73,8 @@ def map_and_schedule(
     plain = scheduled(*mapped("none"))
     if _bears(found, plain):
         return found
-    found = scheduled(*mapped("own"))
-    return found if _bears(found, plain) else plain
+    own = scheduled(*mapped("own"))
+    return own if _bears(own, plain) else plain
 
 
 def _has_controls(netlist: Netlist) -> bool:
@@ -73,7 +85,22 @@ def _bears(found: Mapped, plain: Mapped) -> bool:
     """Whether a schedule with controls is as good as that without."""
     if found.plan is None or plain.plan is None:
         return plain.plan is None and found.plan is not None
-    cycles = found.plan.initiation_interval, found.plan.latency_cycles
-    most = plain.plan.initiation_interval, plain.plan.latency_cycles
-    enough_mhz = min(found.plan.clock_mhz, _AS_FAST * plain.plan.estimate.fmax_mhz)
-    return all(a <= b for a, b in zip(cycles, most)) and found.plan.estimate.fmax_mhz >= enough_mhz
+    return not _improves(plain, found)
+
+
+def _improves(found: Mapped, other: Mapped) -> bool:
+    """Whether a plan makes more of its sites: with states, in sites x time an item, else in every figure."""
+    new, old = found.plan, other.plan
+    assert new is not None
+    assert old is not None
+    (a, b), (ii_a, ii_b) = (new.estimate, old.estimate), (new.initiation_interval, old.initiation_interval)
+    cheaper = max(a.lut, a.ff) * ii_a / a.fmax_mhz < max(b.lut, b.ff) * ii_b / b.fmax_mhz
+    if found.netlist.states:
+        return ii_a <= ii_b and cheaper
+    if ii_a > ii_b or new.latency_cycles > old.latency_cycles:
+        return False
+    sooner = a.fmax_mhz / b.fmax_mhz
+    fast_enough = sooner >= _AS_FAST or (cheaper and a.fmax_mhz >= new.clock_mhz)
+    if a.lut <= b.lut and a.ff <= b.ff and fast_enough:
+        return (a.lut, a.ff) != (b.lut, b.ff) or new.latency_cycles < old.latency_cycles
+    return a.lut < b.lut * min(_MORE_LUTS, sooner) and a.ff < b.ff * sooner

@@ -22,6 +22,7 @@ from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
 from kera_hw.rtl.sim.words import from_words, to_words
 from kera_hw.rtl.techmap import map_design
+from kera_hw.rtl.techmap.bitwise.refine import refined
 from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import find_device
 from kera_hw.schedule.netlist import Netlist
@@ -202,9 +203,12 @@ def check_graph(
     if most_nodes is not None and len(list(flat.region.nodes())) > most_nodes:
         raise Refused("large", "this graph is left out")
     netlist = to_cells(flat, device, clock_mhz)
-    counted = replace(netlist, inputs=(*netlist.inputs, ("in_", 1)))  # the items of a design without inputs
-    got = simulate_netlist(counted, {**input_buses(export, values, items), "in_": [0] * items})
-    assert_same(expected, got, "cells")
+    part = find_device(device)
+    assert part is not None
+    for cells in (netlist, *refined(netlist, DelayModel(part), round(1e6 / clock_mhz))):
+        counted = replace(cells, inputs=(*cells.inputs, ("in_", 1)))  # the items of a design without inputs
+        got = simulate_netlist(counted, {**input_buses(export, values, items), "in_": [0] * items})
+        assert_same(expected, got, "cells" if cells is netlist else "refined cells")
     return flat, netlist
 
 

@@ -10,6 +10,9 @@ from kera_hw.graph.store import Store
 from kera_hw.interp import run_region
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.techmap import map_design
+from kera_hw.rtl.techmap.bitwise.refine import refined
+from kera_hw.schedule.delay_model import DelayModel
+from kera_hw.schedule.device import find_device
 from kera_hw.schedule.netlist import Netlist
 from kera_hw.types import BoolType, FixType, IntType, TensorType, TupleType, Type, numpy_dtype, shape_of
 from tests.netlist_reference import evaluate
@@ -58,7 +61,7 @@ def check(
     store: Store, params: list[Type], results: list[Ref], count: int = 60, seed: int = 1,
     device: str = "ecp5-85k", clock_ps: int = 4000,
 ) -> tuple[FlatDesign, Netlist]:
-    """Flatten and map, then compare flat region and netlist with the interpreter on random items."""
+    """Flatten and map, then compare flat region and netlists with the interpreter on random items."""
     rng = random.Random(seed)
     export = export_of(store, params, results)
     flat = flatten_export(export, store)
@@ -76,10 +79,13 @@ def check(
     items = [
         {f"in_p{i}": pack(a[k], kind) for i, (a, kind) in enumerate(zip(args, params))} for k in range(count)
     ]
-    got = evaluate(netlist, items)
+    part = find_device(device)
+    assert part is not None
     buses = ["out_data"] if len(results) == 1 else [f"out_{i}" for i in range(len(results))]
-    for k in range(count):
-        for bus, want, ref in zip(buses, expected, results):
-            packed = pack(want[k], ref.type)
-            assert got[k][bus] == packed, (items[k], bus, got[k][bus], packed)
+    for cells in (netlist, *refined(netlist, DelayModel(part), clock_ps)):
+        got = evaluate(cells, items)
+        for k in range(count):
+            for bus, want, ref in zip(buses, expected, results):
+                packed = pack(want[k], ref.type)
+                assert got[k][bus] == packed, (items[k], bus, got[k][bus], packed)
     return flat, netlist

@@ -1,16 +1,20 @@
-"""Finds regions of XOR gates and rebuilds them as shared parity networks."""
+"""Finds regions of XOR gates and rebuilds them as shared parity networks.
+
+Whatever its source form, such a region is a linear map over GF(2): its outputs are parities of its inputs.
+"""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from kera_hw.rtl.techmap import parity, truth
 from kera_hw.rtl.techmap.net import Item, Net
-from kera_hw.schedule.netlist import Bits, Segment, cell_bits, concat, slice_bits
+from kera_hw.schedule.netlist import Bits, Segment, cell_bits, concat, const_bits, slice_bits
 
-_WORTH = 9
-"""Bits of a parity from which rebuilding pays: two LUT levels hold fewer."""
 _MAX_CELLS = 40_000
 """Outputs times inputs up to which sharing is searched for."""
+_DEARER = 1.25
+"""Times the gates as they stand that a network may take when it is shallower."""
 
 Bit = tuple[int, int]
 
@@ -56,10 +60,53 @@ class _Region:
             if live[index]:
                 for bits in self.net.items[index].ins:
                     read(bits, self.xor[index])
-        self.gate_bits = sum(
-            item.width for index, item in enumerate(self.net.items) if live[index] and self.xor[index]
-        )
         return list(roots)
+
+    def groups(self, roots: Sequence[Bit]) -> list[list[Bit]]:
+        """Roots connected by shared leaves, each in order."""
+        leader = list(range(len(roots)))
+
+        def find(k: int) -> int:
+            while leader[k] != k:
+                leader[k] = leader[leader[k]]
+                k = leader[k]
+            return k
+
+        owner: dict[int, int] = {}
+        for k, root in enumerate(roots):
+            for leaf in _members(self.parity_of(root)[0]):
+                leader[find(k)] = find(owner.setdefault(leaf, k))
+        found: dict[int, list[Bit]] = {}
+        for k, root in enumerate(roots):
+            found.setdefault(find(k), []).append(root)
+        return list(found.values())
+
+    def as_it_stands(self, roots: Sequence[Bit], arity: int) -> tuple[int, int]:
+        """(LUTs, levels) that covering makes of the gates behind the roots: it joins gates, it moves none."""
+        uses: Counter[Bit] = Counter(roots)
+        order: list[Bit] = []
+        inner: dict[Bit, list[Bit]] = {}
+        pending = list(roots)
+        while pending:
+            bit = pending.pop()
+            if bit in inner:
+                continue
+            inner[bit] = [source for source in self._sources(bit)[0] if self.xor[source[0]]]
+            order.append(bit)
+            uses.update(inner[bit])
+            pending.extend(inner[bit])
+        own = set(roots)
+        size: dict[Bit, int] = {}
+        steps: dict[Bit, int] = {}
+        gates = 0
+        for bit in sorted(order):  # a gate stands behind what it reads
+            width = len(self.net.items[bit[0]].ins)
+            joined = [source for source in inner[bit] if uses[source] == 1 and source not in own]
+            size[bit] = width + sum(size[source] - 1 for source in joined)
+            steps[bit] = width - 1 + max((steps[source] for source in inner[bit]), default=0)
+            if bit in own or uses[bit] > 1:
+                gates += -(-(size[bit] - 1) // (arity - 1))
+        return gates, max(-(-steps[root] // (arity - 1)) for root in roots)
 
     def _sources(self, bit: Bit) -> tuple[list[Bit], int]:
         """The bits a gate's bit is the parity of, and whether it is inverted."""
@@ -100,24 +147,58 @@ class _Region:
 
 
 def rebuild_parities(net: Net, outputs: list[Bits], arity: int) -> tuple[Net, list[Bits]]:
-    """The net with its large XOR regions rebuilt, and its outputs; unchanged where that gains nothing."""
-    if not _may_be_large(net):
+    """The net with its XOR regions rebuilt where that makes them smaller or shallower, and its outputs."""
+    if not _may_be_large(net, arity):
         return net, outputs
     region = _Region(net, outputs)
-    sets = {root: region.parity_of(root) for root in region.roots}
-    large = [root for root in region.roots if sets[root][0].bit_count() >= _WORTH]
-    if not large or len(large) * len(region.leaves) > _MAX_CELLS:
+    groups = region.groups(region.roots)
+    base = len(region.leaves)
+    gates: list[parity.Gate] = []
+    replaced: dict[Bit, int] = {}
+    for roots in groups:
+        found = _network(region, roots, arity)
+        if found is None:
+            continue
+        network, leaves = found
+        signals = [*leaves, *range(base + len(gates), base + len(gates) + len(network.gates))]
+        gates += [tuple(signals[k] for k in gate) for gate in network.gates]
+        replaced.update((root, -1 if k < 0 else signals[k]) for root, k in zip(roots, network.outputs))
+    if not replaced:
         return net, outputs
-    rows = [[k for k in range(len(region.leaves)) if sets[root][0] >> k & 1] for root in large]
-    tries = max(1, min(4, 8_000 // (len(large) * len(region.leaves))))
-    network = parity.build(rows, len(region.leaves), arity, tries)
-    if len(network.gates) > region.gate_bits:
-        return net, outputs
-    return _Copy(net, region, dict(zip(large, network.outputs)), network, sets).run(outputs)
+    return _Copy(net, region, replaced, gates).run(outputs)
 
 
-def _may_be_large(net: Net) -> bool:
-    """Whether any parity may have enough bits, judged by whole gates."""
+def _network(region: _Region, roots: list[Bit], arity: int) -> tuple[parity.Network, list[int]] | None:
+    """A network for roots that share leaves, and the leaves it reads; None where it gains nothing."""
+    masks = [region.parity_of(root)[0] for root in roots]
+    if max(mask.bit_count() for mask in masks) <= arity:
+        return None
+    leaves = sorted({leaf for mask in masks for leaf in _members(mask)})
+    if len(roots) * len(leaves) > _MAX_CELLS:
+        return None
+    place = {leaf: k for k, leaf in enumerate(leaves)}
+    rows = [[place[leaf] for leaf in _members(mask)] for mask in masks]
+    tries = max(1, min(4, 8_000 // (len(rows) * len(leaves))))
+    network = parity.build(rows, len(leaves), arity, tries)
+    gates, levels = region.as_it_stands(roots, arity)
+    deepest = max(parity.depth_needed(len(row), arity) for row in rows)
+    if len(network.gates) < gates or (deepest < levels and len(network.gates) <= gates * _DEARER):
+        return network, leaves
+    return None
+
+
+def _members(mask: int) -> list[int]:
+    """The places of a mask's set bits."""
+    found: list[int] = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found
+
+
+def _may_be_large(net: Net, arity: int) -> bool:
+    """Whether any parity may have more bits than a LUT, judged by whole gates."""
     bound: list[int] = []
     for item in net.items:
         size = 1
@@ -125,7 +206,7 @@ def _may_be_large(net: Net) -> bool:
             size = sum(
                 max((bound[s.cell] for s in bits if s.cell is not None), default=0) for bits in item.ins
             )
-            if size >= _WORTH:
+            if size > arity:
                 return True
         bound.append(size)
     return False
@@ -135,17 +216,15 @@ class _Copy:
     """Copies what is live into a new net, with the chosen bits taken from the network."""
 
     def __init__(
-        self, net: Net, region: _Region, replaced: dict[Bit, int], network: parity.Network,
-        sets: dict[Bit, tuple[int, int]],
+        self, net: Net, region: _Region, replaced: dict[Bit, int], gates: Sequence[parity.Gate]
     ) -> None:
         self.old = net
         self.new = Net(net.fusing)
         self.region = region
         self.replaced = replaced
-        self.network = network
-        self.sets = sets
+        self.gates = gates  # their signals stand behind the region's leaves
         self.items: dict[int, Bits] = {}
-        self.signals: dict[int, Bits] = {}
+        self.signals: dict[int, Bits] = {-1: const_bits(0, 1)}
 
     def run(self, outputs: list[Bits]) -> tuple[Net, list[Bits]]:
         return self.new, [self._bits(bits) for bits in outputs]
@@ -186,10 +265,11 @@ class _Copy:
             return [] if index in self.items else self._missing(self.old.items[index].ins)
         if index in self.signals:
             return []
-        if index < self.network.inputs:
-            cell, low = self.region.leaves[index]
+        leaves = self.region.leaves
+        if index < len(leaves):
+            cell, low = leaves[index]
             return self._missing([cell_bits(cell, 1, low)])
-        gate = self.network.gates[index - self.network.inputs]
+        gate = self.gates[index - len(leaves)]
         return [("signal", s) for s in gate if s not in self.signals]
 
     def _make(self, kind: str, index: int) -> None:
@@ -200,11 +280,11 @@ class _Copy:
                 ins = tuple(self._present(bits) for bits in item.ins)
                 cell = self.new.make(item.kind, item.width, ins, item.data)
                 self.items[index] = cell_bits(cell, item.width)
-        elif index < self.network.inputs:
+        elif index < len(self.region.leaves):
             cell, low = self.region.leaves[index]
             self.signals[index] = self._present(cell_bits(cell, 1, low))
         else:
-            gate = self.network.gates[index - self.network.inputs]
+            gate = self.gates[index - len(self.region.leaves)]
             table = 0
             for k in range(len(gate)):
                 table ^= truth.variable(k, len(gate))
@@ -225,5 +305,5 @@ class _Copy:
                 parts.append(slice_bits(self.items[s.cell], k, 1))
                 continue
             bits = self.signals[signal]
-            parts.append(self.new.invert(bits) if self.sets[s.cell, k][1] else bits)
+            parts.append(self.new.invert(bits) if self.region.parity_of((s.cell, k))[1] else bits)
         return parts

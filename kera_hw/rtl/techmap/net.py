@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from kera_hw.graph.node import Origin
-from kera_hw.rtl.techmap import fuse, muxes, truth
+from kera_hw.rtl.techmap import fuse, muxes, runs, truth
 from kera_hw.schedule.netlist import Bits, Segment, bits_width, cell_bits, concat, const_bits, slice_bits
 
 Data = tuple[object, ...]
@@ -80,9 +80,9 @@ class Net:
         """Bitwise function of vectors of ``width`` bits or one bit (broadcast)."""
         if width == 0 or not all(operands):
             return ()  # an empty vector stays empty, whatever bit it meets
-        if not any(s.cell is None for bits in operands for s in bits):
+        edges = runs.edges(operands, width, self.complement_of)
+        if len(edges) == 2:
             return self._gate(table, operands, width)
-        edges = _edges(operands, width)
         parts: list[Bits] = []
         for low, high in pairwise(edges):
             span = high - low
@@ -94,8 +94,9 @@ class Net:
         return concat(parts)
 
     def _gate(self, table: int, operands: Sequence[Bits], width: int) -> Bits:
-        """One run: every operand is all constant of one value, or free of constants."""
+        """One run: every operand is all one constant, all another operand or its complement, or neither."""
         kept = [bits[:1] if _repeats(bits) else bits for bits in operands]
+        table = self._plain_complements(table, kept)
         k = 0
         while k < len(kept):
             bits, count = kept[k], len(kept)
@@ -120,6 +121,32 @@ class Net:
         if all(bits_width(bits) == 1 for bits in kept) and width > 1:
             return self._gate(table, kept, 1) * width
         return cell_bits(self.make("lut", width, tuple(kept), (table,)), width)
+
+    def complement_of(self, bit: Segment) -> Segment | None:
+        """What a bit is the complement of, where it comes from an inverter."""
+        assert bit.cell is not None
+        item = self.items[bit.cell]
+        if item.kind != "lut" or len(item.ins) != 1:
+            return None  # of one operand, a gate can only be an inverter
+        source = item.ins[0]
+        return source[0] if bits_width(source) == 1 else slice_bits(source, bit.low, 1)[0]
+
+    def _plain_complements(self, table: int, operands: list[Bits]) -> int:
+        """Operands that are another one's complement become that one; the table that makes up for it."""
+        count = len(operands)
+        for k, bits in enumerate(operands):
+            plain = self._inverted(bits)
+            if plain is not None and plain in operands:
+                table = truth.flip(table, count, k)
+                operands[k] = plain
+        return table
+
+    def _inverted(self, bits: Bits) -> Bits | None:
+        """The vector whose complement this one is, bit by bit, as inverters give it."""
+        if any(s.cell is None or self.complement_of(s) is None for s in bits):
+            return None
+        found = [self.complement_of(s) for s in runs.bits(bits)]
+        return None if None in found else concat((s,) for s in found if s is not None)
 
     def invert(self, bits: Bits) -> Bits:
         return self.logic(truth.NOT, (bits,), bits_width(bits))
@@ -348,24 +375,6 @@ def _low_run(bits: Bits, value: int) -> int:
                 return count
             count += 1
     return count
-
-
-def _edges(operands: Sequence[Bits], width: int) -> list[int]:
-    """Where constant runs begin, end or change value, with 0 and ``width``."""
-    edges = {0, width}
-    for bits in operands:
-        if len(bits) == 1 and bits[0].width == 1:
-            continue
-        position = 0
-        for segment in bits:
-            if segment.cell is None:
-                edges.add(position)
-                edges.add(position + segment.width)
-                for i in range(1, segment.width):
-                    if (segment.low >> i ^ segment.low >> (i - 1)) & 1:
-                        edges.add(position + i)
-            position += segment.width
-    return sorted(edges)
 
 
 def known(bits: Bits) -> int | None:

@@ -38,10 +38,9 @@ def depth_needed(size: int, arity: int) -> int:
 
 def build(rows: Sequence[Sequence[int]], inputs: int, arity: int, tries: int) -> Network:
     """The cheapest network found in ``tries`` attempts (deterministic)."""
-    depth = max((depth_needed(len(row), arity) for row in rows), default=0)
     best: Network | None = None
     for seed in range(max(1, tries)):
-        found = _attempt(rows, inputs, arity, depth, seed)
+        found = _attempt(rows, inputs, arity, seed)
         if best is None or len(found.gates) < len(best.gates):
             best = found
     assert best is not None
@@ -51,9 +50,9 @@ def build(rows: Sequence[Sequence[int]], inputs: int, arity: int, tries: int) ->
 class _Attempt:
     """One greedy construction. ``matrix[r, v]`` says whether output r still holds signal v."""
 
-    def __init__(self, rows: Sequence[Sequence[int]], inputs: int, arity: int, depth: int, seed: int) -> None:
+    def __init__(self, rows: Sequence[Sequence[int]], inputs: int, arity: int, seed: int) -> None:
         self.arity = arity
-        self.room = arity**depth
+        self.room = np.array([arity ** depth_needed(len(row), arity) for row in rows], dtype=np.float32)
         self.inputs = inputs
         self.levels = np.zeros(inputs, dtype=np.int64)
         self.matrix = np.zeros((len(rows), inputs), dtype=np.float32)
@@ -147,7 +146,7 @@ class _Attempt:
         return Network(self.inputs, self.gates, outputs)
 
 
-def _attempt(rows: Sequence[Sequence[int]], inputs: int, arity: int, depth: int, seed: int) -> Network:
-    attempt = _Attempt(rows, inputs, arity, depth, seed)
+def _attempt(rows: Sequence[Sequence[int]], inputs: int, arity: int, seed: int) -> Network:
+    attempt = _Attempt(rows, inputs, arity, seed)
     attempt.share()
     return attempt.finish()

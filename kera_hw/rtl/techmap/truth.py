@@ -50,6 +50,13 @@ def merge(table: int, count: int, k: int, j: int) -> int:
     return out
 
 
+@lru_cache(maxsize=65536)
+def flip(table: int, count: int, k: int) -> int:
+    """The table with operand k inverted."""
+    high, step = variable(k, count), 1 << k
+    return (table & high) >> step | (table & ~high) << step & high
+
+
 def negated(table: int, operands: Sequence[object]) -> int:
     """The complement of a table over these operands."""
     return table ^ mask(len(operands))

@@ -1,0 +1,201 @@
+"""A netlist's logic made smaller bit by bit, later nowhere, and in time around the states where it can be."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from kera_hw.rtl.techmap import runs
+from kera_hw.rtl.techmap.bitwise.aig import Aig
+from kera_hw.rtl.techmap.bitwise.extract import Choice, Extract, Place, extract, sinks
+from kera_hw.rtl.techmap.bitwise.lutmap import Lut, Timing, map_gates
+from kera_hw.rtl.techmap.bitwise.rebuild import Rebuild
+from kera_hw.rtl.techmap.bitwise.restructure import balanced, restructured
+from kera_hw.schedule.delay_model import DelayModel
+from kera_hw.schedule.netlist import Add, Bits, Cell, Input, Mux, Netlist, StateOut
+from kera_hw.schedule.netlist import Lut as LutCell
+from kera_hw.schedule.resource_model import netlist_luts
+
+_CHOICES = (Choice(False, 0), Choice(True, 0), Choice(True, 5))
+_MOST_BITS = 1500
+"""LUT bits up to which all of a design is treated so."""
+_FANOUT = 2
+_ROUNDS = 4
+_EFFORT = 2000
+"""Gates in all rounds of restructuring together."""
+
+
+def refined(netlist: Netlist, model: DelayModel, clock_ps: int) -> list[Netlist]:
+    """The netlist in fewer LUTs that settle no later, or in some that settle sooner, if there is such.
+
+    There are several where there are states: only a schedule tells which of them is best.
+    """
+    bits = sum(cell.width for cell in netlist.cells if isinstance(cell, LutCell | Mux))
+    if not bits or bits > _MOST_BITS:
+        return []
+    settle = Settling(netlist, model, clock_ps)
+    parts: dict[frozenset[int], Part] = {}
+    for choice in _CHOICES:
+        made = extract(netlist, choice)
+        if made.inside not in parts:
+            parts[made.inside] = Part(netlist, made, settle)
+    chosen = list(parts.values())
+    if not netlist.states:
+        chosen = [min(chosen, key=lambda part: settle.key(part.best()))]
+    for part in chosen:
+        part.search()
+    now = settle.key(netlist)
+    found = [one for part in chosen for one in (part.best(), part.soonest())]
+    return [one for one in found if any(x < y for x, y in zip(settle.key(one), now))]
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """LUTs for outputs, and how late these are in all."""
+
+    late_ps: float
+    count: int
+    luts: dict[int, Lut]
+    literals: list[int]
+
+    def key(self) -> tuple[float, int]:
+        return self.late_ps, self.count
+
+
+class Part:
+    """What was taken apart, and its best LUTs so far."""
+
+    def __init__(self, netlist: Netlist, made: Extract, settle: Settling) -> None:
+        self.netlist = netlist
+        self.made = made
+        self.places = list(dict.fromkeys(
+            (bit.cell, bit.low) for bits in sinks(netlist, made.inside) for bit in runs.bits(bits)
+            if bit.cell is not None and bit.cell in made.inside
+        ))
+        wanted = settle.wanted()
+        self.timing = Timing(
+            [settle.arrival[place] for place in made.leaves], [wanted[place] for place in self.places],
+            settle.model.route_ps(_PROBE, _FANOUT) + settle.model.logic_ps(_PROBE),
+        )
+        # Everything as soon as it can be, whatever it costs: a pipeline gets shorter, a loop faster.
+        self.hurried = replace(self.timing, required_ps=[0.0] * len(self.places))
+        outputs = [made.literals[place] for place in self.places]
+        self.aig, self.literals = made.aig.swept(outputs, len(made.leaves))
+        self._best = self._mapped(self.aig, self.literals, self.timing)
+        self._soonest = self._mapped(self.aig, self.literals, self.hurried)
+
+    def _mapped(self, aig: Aig, literals: list[int], timing: Timing) -> Mapped:
+        luts = map_gates(aig, literals, timing, 4)
+        return Mapped(_lateness(luts, literals, timing), len(luts), luts, literals)
+
+    def _try(self, aig: Aig, literals: list[int]) -> None:
+        self._best = min(self._best, self._mapped(aig, literals, self.timing), key=Mapped.key)
+        self._soonest = min(self._soonest, self._mapped(aig, literals, self.hurried), key=Mapped.key)
+
+    def best(self) -> Netlist:
+        """In the fewest LUTs that settle in time."""
+        return self._rebuilt(self._best)
+
+    def soonest(self) -> Netlist:
+        """With outputs that settle as soon as has been found."""
+        return self._rebuilt(self._soonest)
+
+    def _rebuilt(self, found: Mapped) -> Netlist:
+        return Rebuild(self.netlist, self.made, found.luts, dict(zip(self.places, found.literals))).run()
+
+    def search(self) -> None:
+        """Try the gates balanced, and after passes of restructuring: the more the fewer they are."""
+        leaves, aig, literals = len(self.made.leaves), self.aig, self.literals
+        arrival = [ps / self.timing.lut_ps for ps in self.timing.arrival_ps]
+        self._try(*balanced(aig, literals, leaves, arrival))
+        rounds = max(1, min(_ROUNDS, _EFFORT // max(1, aig.gates())))
+        count = aig.gates()
+        for _ in range(rounds):
+            aig, literals = restructured(aig, literals, leaves, even=False)
+            self._try(aig, literals)
+            self._try(*balanced(aig, literals, leaves, arrival))
+            if aig.gates() >= count:
+                return
+            count = aig.gates()
+            aig, literals = restructured(aig, literals, leaves, even=True)
+
+
+_PROBE = LutCell(width=1, inputs=(), expr=("const", 0))
+
+
+def _lateness(luts: dict[int, Lut], literals: Sequence[int], timing: Timing) -> float:
+    """By how much outputs settle too late, all together."""
+    arrival: dict[int, float] = {0: 0.0}
+    arrival.update((k + 1, ps) for k, ps in enumerate(timing.arrival_ps))
+    for node, lut in luts.items():
+        arrival[node] = timing.lut_ps + max((arrival[leaf] for leaf in lut.leaves), default=0.0)
+    pairs = zip(literals, timing.required_ps)
+    return sum(max(0.0, arrival[literal >> 1] - wanted - 0.5) for literal, wanted in pairs)
+
+
+class Settling:
+    """When the bits of a netlist settle without pipelining, and until when they should."""
+
+    def __init__(self, netlist: Netlist, model: DelayModel, clock_ps: int) -> None:
+        self.netlist = netlist
+        self.model = model
+        self.budget_ps = model.usable_ps(clock_ps) - model.setup_ps
+        self.arrival = self._arrivals(netlist)
+
+    def _arrivals(self, netlist: Netlist) -> dict[Place, float]:
+        model = self.model
+        found: dict[Place, float] = {}
+        for index, cell in enumerate(netlist.cells):
+            if isinstance(cell, Input | StateOut):
+                settled = float(model.clk_to_q_ps(cell))
+            else:
+                settled = float(model.clk_to_q_ps(cell))
+                route = model.route_ps(cell, _FANOUT)
+                for bits, position, bit in _reads(cell):
+                    if bits is not None:
+                        logic = model.logic_ps(cell, position)
+                        settled = max(settled, found[bits, bit] + route + logic)
+            for k in range(cell.width):
+                found[index, k] = settled - model.early_ps(cell, k)
+        return found
+
+    def wanted(self) -> dict[Place, float]:
+        """For every bit of the cells taken apart: no later than now, and in time for the next state."""
+        model, netlist = self.model, self.netlist
+        found: dict[Place, float] = dict(self.arrival)
+
+        def need(bits: Bits, limit: float) -> None:
+            for bit in runs.bits(bits):
+                if bit.cell is not None:
+                    place = (bit.cell, bit.low)
+                    found[place] = min(found[place], limit)
+
+        for state in netlist.states:
+            need(state.next, float(self.budget_ps))
+        for index in range(len(netlist.cells) - 1, -1, -1):
+            cell = netlist.cells[index]
+            route = model.route_ps(cell, _FANOUT)
+            last = min((found[index, k] + model.early_ps(cell, k) for k in range(cell.width)), default=0.0)
+            for driver, position, low in _reads(cell):
+                if driver is not None:
+                    place = (driver, low)
+                    found[place] = min(found[place], last - route - model.logic_ps(cell, position))
+        return found
+
+    def key(self, netlist: Netlist) -> tuple[float, int, float]:
+        """By how much next states miss the clock (in 0.1 ns), LUTs, and when the last result settles."""
+        arrival = self._arrivals(netlist)
+
+        def last(vectors: Iterable[Bits]) -> float:
+            read = (bit for bits in vectors for bit in runs.bits(bits) if bit.cell is not None)
+            return max((arrival[bit.cell, bit.low] for bit in read if bit.cell is not None), default=0.0)
+
+        miss = max(0.0, last(state.next for state in netlist.states) - self.budget_ps)
+        end = last(output.bits for output in netlist.outputs)
+        return round(miss / 100), netlist_luts(netlist, self.model.device), end
+
+
+def _reads(cell: Cell) -> Iterator[tuple[int | None, int, int]]:
+    """(cell, position in the operand, bit) of every bit a cell reads."""
+    for bits in cell.operands():
+        for position, bit in enumerate(runs.bits(bits)):
+            yield bit.cell, position if isinstance(cell, Add) else 0, bit.low
