@@ -11,21 +11,12 @@ from unittest.mock import patch
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
+from kera_hw.driver.testbench import vectors_json
+from kera_hw.driver.testbench.vectors import Vectors
 from kera_hw.rtl.emit.verilog import Emitted
 from kera_hw.rtl.toolchain.tools import require
 
-
-def write_vectors(
-    path: Path, emitted: Emitted, items: Sequence[Mapping[str, int]], expected: Sequence[Mapping[str, int]],
-) -> None:
-    """The file that a bench reads: buses, planned figures, items and the reference's results."""
-    data = {
-        "inputs": {port.name: port.width for port in emitted.data_inputs},
-        "outputs": {port.name: port.width for port in emitted.data_outputs},
-        "latency_cycles": emitted.latency_cycles, "initiation_interval": emitted.initiation_interval,
-        "items": [dict(item) for item in items], "expected": [dict(result) for result in expected],
-    }
-    path.write_text(json.dumps(data))
+_BENCH = "kera_hw.driver.testbench.cocotb_bench"
 
 
 def run_stream_bench(
@@ -36,7 +27,7 @@ def run_stream_bench(
     *,
     seed: int = 1,
 ) -> tuple[int, int]:
-    """Run every test of ``sim.stream_bench`` in ``work``; how many ran, and how many failed.
+    """Run every test of the bench that builds export in ``work``; how many ran, and how many failed.
 
     Values are unsigned integers by bus. Raises ToolMissing without Verilator, g++, make or perl.
     """
@@ -46,7 +37,7 @@ def run_stream_bench(
     work.mkdir(parents=True, exist_ok=True)
     source, vectors = work / "design.v", work / "vectors.json"
     source.write_text(emitted.verilog)
-    write_vectors(vectors, emitted, items, expected)
+    vectors.write_text(json.dumps(vectors_json(emitted, Vectors(tuple(items), tuple(expected)))))
     here = Path(__file__).resolve().parent.parent
     environment = {
         "VERILATOR_ROOT": str(root), "PATH": f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}",
@@ -62,7 +53,7 @@ def run_stream_bench(
         results = work / "results.xml"
         with suppress(SystemExit):  # so the runner says that tests failed; the file says which
             runner.test(
-                hdl_toplevel=emitted.name, test_module="sim.stream_bench", build_dir=work / "build",
+                hdl_toplevel=emitted.name, test_module=_BENCH, build_dir=work / "build",
                 test_dir=work, results_xml=str(results), log_file=work / "test.log",
                 extra_env={"KERA_VECTORS": str(vectors), "KERA_SEED": str(seed)},
             )

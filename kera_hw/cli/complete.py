@@ -110,6 +110,12 @@ def products(incomplete: str) -> list[str]:
     return _beginning(incomplete, PRODUCTS)
 
 
+def benches(incomplete: str) -> list[str]:
+    from kera_hw.driver.testbench import KINDS
+
+    return _beginning(incomplete, KINDS)
+
+
 def explained(incomplete: str) -> list[str]:
     """Codes of diagnostics, in either case, and names of built-ins."""
     from kera_hw.frontend.sema.builtin_docs import DESCRIBED

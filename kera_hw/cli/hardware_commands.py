@@ -83,6 +83,20 @@ def build(
         ),
     ] = "bitstream",
     seed: Annotated[int, typer.Option("--seed", help="Seed of placement.")] = 1,
+    benches: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--testbench", metavar="KIND", autocompletion=complete.benches,
+            help="Export a self-checking bench as well: verilog or cocotb; may be given twice.",
+        ),
+    ] = None,
+    vectors: Annotated[
+        int, typer.Option("--vectors", metavar="N", help="Random items of the benches, beside corner items.")
+    ] = 64,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("-i", "--input", metavar="NAME=FILE", help="Further items of the benches (batched)."),
+    ] = None,
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -90,19 +104,23 @@ def build(
 
     With --clock the plan is made again, up to twice, until place and route meets it.
     Examples: kera build fir.kera --fn fir --target fpga:ecp5-85k --clock 150MHz -o build/fir;
-    kera build fir.kera --emitter amaranth --emit verilog -o build/fir
+    kera build fir.kera --emitter amaranth --emit verilog -o build/fir;
+    kera build fir.kera --emit verilog --testbench verilog -o build/fir
     """
-    from kera_hw.driver.build import BUILD_STEPS
+    from kera_hw.driver.build import BUILD_STEPS, Benches
     from kera_hw.driver.build import build as build_export
     from kera_hw.driver.options import PRODUCTS, check_choice
 
     output = Output(json, quiet)
     check_choice("product (`--emit`)", emit, PRODUCTS)
     options = hardware.for_hardware()
+    exported = Benches(tuple(benches or ()), vectors, tuple(inputs or ()))
+    if inputs and not benches:
+        raise typer.BadParameter("Items are for a bench; name one with --testbench.", param_hint="-i")
     loaded, graph = load_or_fail(file, output, lints=True)
     export = export_or_fail(loaded, function, output)
     with output.progress("building", BUILD_STEPS) as step:
-        result = build_export(loaded, graph, export, options, out, emit == "verilog", seed, step)
+        result = build_export(loaded, graph, export, options, out, emit == "verilog", seed, step, exported)
     _print_headline(output, result.plan)
     for name in result.files:
         output.text(f"wrote {result.directory / name}")

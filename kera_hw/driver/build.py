@@ -15,10 +15,11 @@ from typing import Any
 
 from kera_hw.driver.files import replace_files
 from kera_hw.driver.hardware import PLANNING_STEPS, HardwareDesign, design_hardware
-from kera_hw.driver.options import PLACEMENT_SEED, TargetOptions
+from kera_hw.driver.options import PLACEMENT_SEED, TargetOptions, check_choice
 from kera_hw.driver.receipt import Request, make_receipt
 from kera_hw.driver.report import render_report
 from kera_hw.driver.session import Loaded
+from kera_hw.driver.testbench import KINDS, RANDOM_ITEMS, make_testbench
 from kera_hw.graph import Export, Graph, write_keg
 from kera_hw.rtl.emit.template import INSTANCE, amaranth_template, verilog_template
 from kera_hw.rtl.emit.verilog import Emitted
@@ -33,6 +34,23 @@ LOGS = "logs"
 # Rounds of place and route until the clock is met; each gives the next one's wires the delays it found.
 _MAX_ROUNDS = 3
 _LEAST_STRETCH = 1.05
+
+
+@dataclass(frozen=True, slots=True)
+class Benches:
+    """Which test benches a build exports, with how many random items and which of the user's."""
+
+    kinds: tuple[str, ...] = ()
+    random: int = RANDOM_ITEMS.example
+    given: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        RANDOM_ITEMS.check(self.random)
+        for kind in self.kinds:
+            check_choice("kind of test bench (`--testbench`)", kind, KINDS)
+
+
+NO_BENCHES = Benches()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +80,7 @@ def build(
     verilog_only: bool,
     seed: int,
     progress: Progress,
+    benches: Benches = NO_BENCHES,
 ) -> BuildResult:
     """Builds one export into ``directory``. Raises KeraError for what cannot be made or a tool's failure.
 
@@ -84,6 +103,10 @@ def build(
         for file, text in verilog_files(design.emitted).items():
             (work / file).write_text(text, encoding="utf-8")
         plan = full_plan(design, rounds)
+        if benches.kinds:
+            progress("test benches")
+            for file, text in make_testbench(design, benches.kinds, benches.random, benches.given).items():
+                (work / file).write_text(text, encoding="utf-8")
         (work / "plan.json").write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
         progress("report")
         # Those of the report's own simulation do not count: whether it compiles depends on a cache.

