@@ -292,4 +292,29 @@ ROWS: tuple[tuple[str, str, str, str | None], ...] = (
     ),
     ("K0201", "fn f(x: «Vec»<u8>) -> u8 { 1 }", "a tensor is written `[u8; N]`", None),
     ("K0319", "fn f(x: «u128») -> u8 { 1 }", "", None),
+    (
+        "K0115", "fn f(a: bool) -> u8 { if «not» a { 1 } else { 2 } }", "write `!`",
+        "fn f(a: bool) -> u8 { if !a { 1 } else { 2 } }",
+    ),
+    (
+        "K0215", "fn f(a: bool) -> u8 { match a { «True» => 1, _ => 2 } }", "use `true`",
+        "fn f(a: bool) -> u8 { match a { true => 1, _ => 2 } }",
+    ),
+    (
+        "K0201", "fn f() -> u64 { let y: «int» = 5_000_000_000; 1 }", "use `i32`",
+        "fn f() -> u64 { let y: i32 = 5_000_000_000; 1 }",
+    ),
+    (
+        "K0115", "fn f(x: u8)«:» u8 { x }\npub fn g(x: u8) -> u8 { f(x) }", "write `->`",
+        "fn f(x: u8) -> u8 { x }\npub fn g(x: u8) -> u8 { f(x) }",
+    ),
+    ("K0115", "fn f(x: u8) -> u8 { «u8» y = x; y }", "write `let y: u8 = x;`", None),
+    (
+        "K0115", "fn f(x: u8) -> u8 {\n    «enum» A { B, C }\n    x\n}",
+        "write `type A = u1; const B: A = 0; const C: A = 1;` and `match` on these", None,
+    ),
+    (
+        "K0115", "fn f(a: u8) -> u8 { let mut i = a; «i--»; i }", "write an assignment",
+        "fn f(a: u8) -> u8 { let mut i = a; i -= 1; i }",
+    ),
 )

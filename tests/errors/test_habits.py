@@ -1,14 +1,18 @@
 """Habits of other languages: one diagnostic each, which shows what to write in Kera."""
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from kera_hw.driver.files import module_loader
 from kera_hw.frontend.compile import Frontend, compile_source
 from kera_hw.frontend.parser import parse
 from kera_hw.support import SourceFile
 from tests.errors.habit_rows import ROWS
 from tests.errors.test_lints import applied
 from tests.errors.test_sema_errors import marked
+from tests.tidy.repo import ROOT
 
 #: Words of other languages that are names here as good as any.
 NAMES = (
@@ -62,3 +66,32 @@ def test_words_of_other_languages_are_names(name: str) -> None:
 def test_what_only_looks_like_a_habit(text: str) -> None:
     for source in (f"fn f() {text}", f"fn f() {{ let x = {text}; }}", f"fn f() {{ {text}; {text} }}"):
         assert parse(SourceFile.from_text(source))[1] == []
+
+
+#: A pattern in a right program, and what another language writes there.
+_REWRITTEN = (
+    (r"\belse if\b", "elif"), (r"&&", "and"), (r"\|\|", "or"), (r"!(?=[a-z(])", "~"), (r"!(?=[a-z])", "not "),
+    (r"\b(\w+)\.bits\((\d+), (\d+)\)", r"\1[\2:\3]"), (r"\+= 1\b", "++"),
+    (r"\blet mut\b", "var"), (r"\bfn\b", "def"), (r"==", "==="), (r" as (u\d+)\b", r" as uint\1"),
+    (r": u8\b", ": uint8_t"), (r"\bfor (\w+) in 0\.\.(\w+)", r"for \1 in range(\2)"), (r"//", "#"),
+    (r"if (.*?) \{ (.*?) \} else \{ (.*?) \}", r"\1 ? \2 : \3"), (r"\bconst\b", "static"),
+    (r"if (.*?) \{ (.*?) \} else \{ (.*?) \}", r"\2 if \1 else \3"), (r"-> (\w+) \{", r": \1 {"),
+    (r"if (.*?) \{ (.*?) \} else \{ (.*?) \}", r"if \1 then \2 else \3"), (r"\bstruct\b", "class"),
+    (r"\b(\w+) as (u\d+)\b", r"(\2) \1"), (r"(?<![.\w])(\w+) as (u\d+)\b", r"\2(\1)"),
+)
+
+
+@pytest.mark.parametrize("name", ["filters", "language/circuits", "language/machines"])
+def test_a_habit_in_a_program_costs_one_report(name: str) -> None:
+    path = ROOT / "tests" / "programs" / f"{name}.kera"
+    text = path.read_text("utf-8")
+    tried = 0
+    for pattern, replacement in _REWRITTEN:
+        places = list(re.finditer(pattern, text))
+        for match in places[:: max(1, len(places) // 2)][:2]:
+            made = text[: match.start()] + match.expand(replacement) + text[match.end():]
+            found = compile_source(SourceFile.from_text(made, path.name), module_loader(path))
+            errors = [(item.code, item.message) for item in found.diagnostics if item.is_error]
+            assert len(errors) == 1, (match.expand(replacement), errors)
+            tried += 1
+    assert tried > 10

@@ -1,12 +1,15 @@
 """Lints: each said once, at its place; nothing said of what is right; what suggestions make of programs."""
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kera_hw.driver.session import load_program
 from kera_hw.frontend.compile import Frontend, compile_source
+from kera_hw.interp import run_export
 from kera_hw.support import LINTS, Diagnostic, Severity, SourceFile
 from tests.errors.lint_rows import ROWS, SILENT
 from tests.errors.test_sema_errors import MODULES, marked
@@ -86,6 +89,31 @@ def test_our_programs_have_none(folder: str) -> None:
     for path in sorted((ROOT / folder).rglob("*.kera")):
         codes = [item.code for item in load_program(path).diagnostics if item.code in LINTS]
         assert codes == _MEANT.get(path.relative_to(ROOT).as_posix(), []), path
+
+
+# ---------------------------------------------------------------- what lints claim, tried on all inputs
+
+def _value(rng: random.Random, depth: int) -> str:
+    if depth == 0 or rng.random() < 0.2:
+        return rng.choice(["x", "y", "low", str(rng.randrange(16))])
+    operator = rng.choice(["&", "|", "^", "%", "/", ">>", "<<", "+", "-", "*"])
+    return f"({_value(rng, depth - 1)} {operator} {_value(rng, depth - 1)})"
+
+
+def test_what_is_said_of_a_value_holds_for_all_inputs() -> None:
+    rng, told = random.Random(5), 0
+    x, y = (side.ravel().astype(np.uint8) for side in np.meshgrid(np.arange(16), np.arange(16)))
+    for _ in range(300):
+        operator = rng.choice(["==", "!=", "<", "<=", ">", ">="])
+        body = f"{_value(rng, 2)} {operator} {_value(rng, 1)}"
+        found = compiled(f"pub fn f(x: u4, y: u4) -> bool {{ let low: u4 = (x ^ y) & 3; {body} }}")
+        said = [item.message for item in found.diagnostics if item.code == "K0353"]
+        if found.graph is None or not said:
+            continue
+        values = run_export(found.graph.exports[0], {"x": x, "y": y}, True)
+        assert set(np.asarray(values).tolist()) == {"always true" in said[0]}, (body, said)
+        told += 1
+    assert told > 10
 
 
 # ---------------------------------------------------------------- the command line

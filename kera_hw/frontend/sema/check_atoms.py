@@ -16,6 +16,7 @@ from kera_hw.frontend.sema.unify import (
     ERROR,
     FLOAT_LITERAL,
     INT_LITERAL,
+    Unknown,
     describe,
     has_error,
     resolve,
@@ -25,6 +26,8 @@ from kera_hw.frontend.syntax import ast
 from kera_hw.support import Fix, Span
 from kera_hw.types import (
     BOOL,
+    F32,
+    I32,
     UNIT,
     FixType,
     FloatType,
@@ -67,6 +70,8 @@ def number(ctx: Context, expr: ast.Literal, wanted: Type | None, span: Span) -> 
         if not isinstance(found, (IntType, FixType, FloatType)):
             return poison(span)
         known = literal_value(value, expr.negative, found)
+        if known is None and isinstance(kind, Unknown) and found in (I32, F32) and ctx.shared.errors:
+            return poison(span)  # its type by default, perhaps for want of what was reported
         if known is None:
             text = expr.text.replace(" ", "")
             ctx.report(

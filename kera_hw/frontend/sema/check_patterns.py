@@ -224,8 +224,8 @@ def _is_constant(symbol: Symbol) -> bool:
 
 
 def like_constant(name: str) -> bool:
-    """Whether a name is written as constants are."""
-    return _UPPER.fullmatch(name) is not None
+    """Whether a name is written as constants are, or is a constant of Python."""
+    return _UPPER.fullmatch(name) is not None or name in ("True", "False")
 
 
 def near_constant(ctx: Context, name: str) -> str | None:
@@ -236,6 +236,8 @@ def near_constant(ctx: Context, name: str) -> str | None:
         if (symbol := ctx.lookup(item, reads=False)) is not None and _is_constant(symbol)
     ]
     by_spelling = {item.lower(): item for item in known}
+    if name in ("True", "False", "TRUE", "FALSE"):
+        return name.lower()
     found = closest(name, known) or by_spelling.get(closest(name.lower(), list(by_spelling)) or "")
     return found
 

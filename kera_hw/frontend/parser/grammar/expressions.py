@@ -151,17 +151,17 @@ class Expressions(Foreign):
 
     # -- unary and postfix ----------------------------------------------------------------------
 
-    def unary_operand(self) -> None:
+    def unary_operand(self, struct_ok: bool) -> None:
         """What a prefix operator applies to."""
         with self.nested() as ok:
             if ok:
-                self._unary(True)
+                self._unary(struct_ok)
 
     def _unary(self, struct_ok: bool) -> Completed | None:
         kind = self.current
         if kind is K.PLUS:
-            return self.step_before()
-        if kind is K.IDENT and (found := self.prefix_word()) is not None:
+            return self.step_before(struct_ok)
+        if kind is K.IDENT and (found := self.prefix_word(struct_ok)) is not None:
             return found
         if kind not in (K.MINUS, K.BANG, K.AMP) or (kind is K.MINUS and self.nth(1) in (K.INT, K.FLOAT)):
             found = self.atom(struct_ok)

@@ -93,14 +93,14 @@ class Foreign(ParserCore):
         self.foreign(f"The language has no `{operator * 2}`.", span, fix)
         return self.close(marker, K.ERROR)
 
-    def step_before(self) -> Completed:
+    def step_before(self, struct_ok: bool) -> Completed:
         """`++x`, and `+x`."""
         first, doubled = self.pos, self.nth(1) is K.PLUS and self.adjacent(0)
         marker = self.open()
         sign, echo = self.span_here(), self.near_bad[first]
         self.bump(count=2 if doubled else 1)
         operand = self.pos
-        self.unary_operand()
+        self.unary_operand(struct_ok)
         if doubled and not echo:
             span = self.span_since(first)
             fix = Fix("write an assignment", span, f"{self.text_of(operand)} += 1")
@@ -196,14 +196,14 @@ class Foreign(ParserCore):
         self.foreign("The branches of `if` stand in braces, without `then`.", mark, fix)
         return True
 
-    def prefix_word(self) -> Completed | None:
+    def prefix_word(self, struct_ok: bool) -> Completed | None:
         """`not x` and `lambda x: e`."""
         if not self.same_line(1) or self.nth(1) not in _AFTER_WORD:
             return None
         if self.at_word(b"not"):
             marker, mark = self.open(), self.span_here()
             self.bump()
-            self.unary_operand()
+            self.unary_operand(struct_ok)
             whole = Span(mark.start, self.tokens[marker.first_token + 1].start)
             self.foreign("`not` is written `!`.", mark, Fix("write `!`", whole, "!"))
             return self.close(marker, K.ERROR)
@@ -213,7 +213,7 @@ class Foreign(ParserCore):
             while not (self.at(K.COLON) or self.at(K.END) or self.new_line[self.pos + 1]):
                 self.bump()
             self.eat(K.COLON)
-            self.open_expression()
+            self.open_expression(struct_ok)
             return self.close(marker, K.ERROR)
         return None
 
@@ -248,7 +248,7 @@ class Foreign(ParserCore):
         self.foreign(f"The language has no macros such as `{name}!`.", span, fix)
         return True
 
-    def cast_before(self, found: Completed) -> Completed:
+    def cast_before(self, found: Completed, struct_ok: bool) -> Completed:
         """`(u8) x`: a type in parentheses before a value."""
         first = found.first_token
         if self.pos != first + 3 or not self.same_line() or self.current not in _CAST_OPERAND:
@@ -259,7 +259,7 @@ class Foreign(ParserCore):
             return found
         marker = self.open_around(found)
         operand = self.pos
-        self.unary_operand()
+        self.unary_operand(struct_ok)
         span = self.span_since(first)
         fix = Fix("convert with `as`", span, f"{self.text_of(operand)} as {kind}")
         self.foreign("A conversion stands behind its value.", span, fix)

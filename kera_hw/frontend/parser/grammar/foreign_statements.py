@@ -27,8 +27,11 @@ class ForeignStatements(Foreign):
             target = word.decode()
             self._refuse_line("A variable is declared with `let`.", Fix(f"write `let {target} = ..;`"), span)
             return True
-        if word in DECLARATIONS and self._at_declaration():
+        if self._at_declaration() and (word in DECLARATIONS or scalar_type(word.decode()) is not None):
             self._declaration(word)
+            return True
+        if word == b"enum" and following is K.IDENT and self.nth(2) is K.L_BRACE:
+            self._refuse_line("The language has no `enum`.", self._as_constants(), self.span_here())
             return True
         if word in _FILLERS:
             return self._filler(following)

@@ -84,7 +84,7 @@ class Items(ForeignStatements):
             self.missing("`(` and the parameters")
         if self.at(K.COLON) and self.same_line(1):
             self.foreign("The result's type follows `->`.", fix=Fix("write `->`", self.span_here(), " ->"))
-            self.bump_error()
+            self.bump(K.ARROW)
             self.type_()
         elif self.eat(K.ARROW):
             self.type_()

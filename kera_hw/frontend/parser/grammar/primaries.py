@@ -30,7 +30,7 @@ class Primaries(ForeignStatements):
         if kind in LITERAL_START or kind is K.MINUS:
             return self.literal()
         if kind is K.L_PAREN:
-            return self.cast_before(self._paren())
+            return self.cast_before(self._paren(), struct_ok)
         if kind is K.L_BRACKET:
             return self._array()
         if kind in (K.IF_KW, K.MATCH_KW) or (kind is K.L_BRACE and struct_ok):
