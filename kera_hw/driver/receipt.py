@@ -9,13 +9,14 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.options import PLACEMENT_SEED, PRODUCTS, TargetOptions
 from kera_hw.rtl.toolchain.tools import TOOLS, version_of_package
 
 SCHEMA = "kera-receipt-2"
 NAME = "receipt.json"
 # The compiler itself and the libraries whose versions decide what comes out.
 _LIBRARIES = ("kera-hw", "numpy", "highspy", "amaranth")
+_MOST_SCALE = 1000
 _OWN_HASH = "receipt_sha3_256"
 
 
@@ -66,6 +67,17 @@ class Receipt:
     def scale(self) -> float:
         return self.data["request"]["scale"]
 
+    def is_of(self, plan: Mapping[str, Any]) -> bool:
+        """Whether this is the receipt of that `plan.json`: its hash, what it names, and how it was placed."""
+        named = ("fingerprint", "program_fingerprint", "function")
+        achieved, request = plan.get("achieved"), self.data["request"]
+        return (
+            hash_json(plan) == self.data["plan_sha3_256"]
+            and all(plan.get(key) == self.data[key] for key in named)
+            and request["emit"] == ("verilog" if achieved is None else "bitstream")
+            and (achieved is None or achieved.get("seed") == request["seed"])
+        )
+
 
 def make_receipt(
     plan: Mapping[str, Any], request: Request, directory: Path, artefacts: list[str]
@@ -105,13 +117,20 @@ def _well_formed(data: Mapping[str, Any]) -> bool:
     if not (texts and isinstance(request, dict) and isinstance(tools, dict) and isinstance(artefacts, dict)):
         return False
     wanted = {item.name for item in fields(Request)} - {"options"} | {f.name for f in fields(TargetOptions)}
-    rows = cast("dict[str, Any]", artefacts)
+    rows, asked = cast("dict[str, Any]", artefacts), cast("dict[str, Any]", request)
     return (
-        set(cast("dict[str, Any]", request)) == wanted
-        and isinstance(request["scale"], (int, float))
+        set(asked) == wanted
+        and asked["emit"] in PRODUCTS
+        and _is_number(asked["scale"], 1, _MOST_SCALE)
+        and _is_number(asked["seed"], PLACEMENT_SEED.least, PLACEMENT_SEED.most)
+        and all(isinstance(version, str) for version in cast("dict[str, Any]", tools).values())
         and {f"{data['function']}.keg", "plan.json"} <= set(rows)
         and all(isinstance(row, dict) and "sha3_256" in row for row in rows.values())
     )
+
+
+def _is_number(value: object, least: float, most: float) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= most
 
 
 def hash_json(data: Mapping[str, Any]) -> str:

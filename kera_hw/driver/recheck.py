@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kera_hw.driver.build import full_plan, verilog_files
 from kera_hw.driver.files import MAX_DATA_BYTES, read_bytes
@@ -90,12 +90,16 @@ def recheck(place: Path) -> Recheck:
         raise KeraError([Diagnostic("K0808", f"{path} is no receipt to rely on: {receipt}.")])
     directory = path.parent
     checks = [_file(directory, name, dict(row)) for name, row in receipt.artefacts.items()]
+    plan = _written_plan(directory)
+    message = f"{directory / 'plan.json'} is for another graph, function or way of building."
+    other = None if plan is not None and receipt.is_of(plan) else Diagnostic("K0810", message)
+    checks.append(Check("plan.json is the plan that the receipt names", other))
     now, then = tool_versions(), receipt.tools
     versions = {
         name: (then.get(name), now.get(name))
         for name in sorted({*then, *now}) if then.get(name) != now.get(name)
     }  # fmt: skip
-    checks += _again(receipt, directory, bool(versions))
+    checks += _again(receipt, directory, plan, bool(versions))
     found = {item.name for item in directory.iterdir() if item.is_file()} - {NAME}
     return Recheck(receipt, path, tuple(checks), versions, tuple(sorted(found - set(receipt.artefacts))))
 
@@ -114,7 +118,9 @@ def _file(directory: Path, name: str, row: dict[str, Any]) -> Check:
     return Check(what)
 
 
-def _again(receipt: Receipt, directory: Path, other_tools: bool) -> list[Check]:
+def _again(
+    receipt: Receipt, directory: Path, plan: Mapping[str, Any] | None, other_tools: bool
+) -> list[Check]:
     """Reads the graph, plans it with the options recorded, and compares names, plan and Verilog."""
     name = receipt.function
     keg = directory / f"{name}.keg"
@@ -132,7 +138,7 @@ def _again(receipt: Receipt, directory: Path, other_tools: bool) -> list[Check]:
     except KeraError as fault:
         return [*checks, Check("the circuit can be made again", fault.diagnostics[0])]
     hint = "It was made by other versions; check it with those." if other_tools else None
-    again = {"plan.json": _same_plan(directory, design)}
+    again = {"plan.json": plan is not None and _same_plan(plan, design)}
     for file, text in verilog_files(design.emitted).items():
         again[file] = read_bytes(directory / file, MAX_DATA_BYTES) == text.encode()
     for file, same in again.items():
@@ -143,16 +149,21 @@ def _again(receipt: Receipt, directory: Path, other_tools: bool) -> list[Check]:
     return checks
 
 
-def _same_plan(directory: Path, design: HardwareDesign) -> bool:
-    """Whether `plan.json` says what planning says again; what place and route measured is not repeated."""
+def _written_plan(directory: Path) -> Mapping[str, Any] | None:
+    """What `plan.json` holds, if that is an object."""
     data = read_bytes(directory / "plan.json", MAX_DATA_BYTES)
     try:
         written: Any = json.loads(b"" if isinstance(data, Diagnostic) else data)
     except (ValueError, RecursionError):
-        return False
-    again: Any = json.loads(json.dumps(full_plan(design)))
+        return None
+    return cast("dict[str, Any]", written) if isinstance(written, dict) else None
 
-    def lasting(plan: Any) -> Any:
+
+def _same_plan(written: Mapping[str, Any], design: HardwareDesign) -> bool:
+    """Whether the plan says what planning says again; what place and route measured is not repeated."""
+    again: Mapping[str, Any] = json.loads(json.dumps(full_plan(design)))
+
+    def lasting(plan: Mapping[str, Any]) -> dict[str, Any]:
         return {key: value for key, value in plan.items() if key not in _NOT_REPEATED}
 
-    return isinstance(written, dict) and lasting(written) == lasting(again)
+    return lasting(written) == lasting(again)

@@ -80,7 +80,7 @@ def test_a_receipt_holds_whatever_the_options(kera: Kera, tmp_path: Path, option
     for place in (out, out / "receipt.json"):
         done = kera("verify", place, "--receipt", "--json")
         assert done.status == 0 and done.json["holds"], done.out
-        assert all(check["holds"] for check in done.json["checks"]) and len(done.json["checks"]) == 11
+        assert all(check["holds"] for check in done.json["checks"]) and len(done.json["checks"]) == 12
 
 
 def test_the_stretch_of_a_later_round_is_in_the_receipt(
@@ -91,7 +91,7 @@ def test_the_stretch_of_a_later_round_is_in_the_receipt(
     def place(design: Any, seed: int, directory: Path, progress: Any) -> dict[str, Any]:
         (directory / "acc.bit").write_text("bits")
         return {"lut": 1, "ff": 1, "dsp": 0, "bram": 0, "fmax_mhz": next(reached), "serial_shell": None,
-                "bitstream": "acc.bit", "critical_path": []}  # fmt: skip
+                "seed": seed, "bitstream": "acc.bit", "critical_path": []}  # fmt: skip
 
     monkeypatch.setattr(build_module, "_implement", place)
     path = program(tmp_path, 1)
@@ -155,7 +155,7 @@ def test_fitting_hashes_do_not_hide_another_circuit(kera: Kera, tmp_path: Path) 
     (out / "plan.json").write_text(json.dumps({**plan, "latency_cycles": 7}))
     forge(out)
     done = kera("verify", "--receipt", out)
-    assert done.status == 1 and done.err.count("K0811") == 2
+    assert done.status == 1 and done.err.count("K0811") == 2 and done.err.count("K0810") == 1
     assert "FAILED acc.v comes out" in done.out and "FAILED plan.json comes out" in done.out
 
 
@@ -165,6 +165,26 @@ def test_fitting_hashes_do_not_hide_another_graph(kera: Kera, tmp_path: Path) ->
     forge(out)
     done = kera("verify", "--receipt", out)
     assert done.status == 1 and "K0810" in done.err
+
+
+@pytest.mark.parametrize("value", [None, 5, -1, "x", [], {}, True, 1e308, float("nan")], ids=repr)
+def test_no_forged_entry_holds_or_ends_in_a_fault_of_ours(kera: Kera, tmp_path: Path, value: Any) -> None:
+    out = build(kera, tmp_path, 1, "--clock", "160MHz", "--dsp", "3", "--latency", "2", "--ii", "2")
+    whole = json.loads((out / "receipt.json").read_text())
+    # Versions are shown; a limit that is not met, and the seed where nothing is placed, have no effect.
+    free = {"receipt_sha3_256", "tools", "dsp", "seed"}
+    places = [(key,) for key in whole] + [("request", key) for key in whole["request"]]
+    for *outer, key in [place for place in places if place[-1] not in free]:
+        changed = json.loads(json.dumps(whole))
+        entry = changed[outer[0]] if outer else changed
+        if entry[key] == value:
+            continue
+        entry[key] = value
+        del changed["receipt_sha3_256"]
+        text = json.dumps({**changed, "receipt_sha3_256": hash_json(changed)})
+        (out / "receipt.json").write_text(text)
+        status = kera("verify", "--receipt", out).status
+        assert status in (1, 2), (outer, key, value)
 
 
 def kera_keg(kera: Kera, tmp_path: Path) -> Path:
