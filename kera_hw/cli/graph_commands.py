@@ -9,7 +9,14 @@ import typer
 
 from kera_hw.cli import complete
 from kera_hw.cli.hardware import AS_PLANNED, HardwareRequest, takes_hardware
-from kera_hw.cli.options import FileArgument, FunctionOption, JsonOption, export_or_fail, load_or_fail
+from kera_hw.cli.options import (
+    FileArgument,
+    FunctionOption,
+    JsonOption,
+    QuietOption,
+    export_or_fail,
+    load_or_fail,
+)
 from kera_hw.cli.output import AT_FAULT, OK, Output
 
 
@@ -42,6 +49,7 @@ def inspect(
     keg: Annotated[
         Path | None, typer.Option("--keg", metavar="OUT.keg", help="Write the graph as a .keg.")
     ] = None,
+    quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
     """Show a program's graph: nodes, types, hashes, loops and the plan; as text, SVG or .keg.
@@ -55,7 +63,7 @@ def inspect(
     from kera_hw.driver.session import identity, optimise, single_export_graph
     from kera_hw.graph import print_graph, write_keg
 
-    output = Output(json)
+    output = Output(json, quiet)
     options = hardware.for_hardware()
     loaded, graph = load_or_fail(file, output)
     shown, names = graph, {"fingerprint": graph.fingerprint, "program_fingerprint": graph.fingerprint}
@@ -73,13 +81,14 @@ def inspect(
         output.text("\n" + "\n".join(texts.values()).rstrip("\n"))
         data |= {"loops": texts, "steps": steps}
     if show_plan:
-        from kera_hw.driver.hardware import design_hardware
+        from kera_hw.driver.hardware import PLANNING_STEPS, design_hardware
         from kera_hw.driver.report.chart import chart_rows
         from kera_hw.driver.report.text import pipeline_text
 
         export = export_or_fail(loaded, function, output)
         sources = source_files(loaded)
-        design = design_hardware(graph, export, options, files=sources)
+        with output.progress("planning", PLANNING_STEPS) as step:
+            design = design_hardware(graph, export, options, step, sources)
         rows = chart_rows(design.netlist, design.plan, sources)
         output.text("\n" + pipeline_text(rows, design.plan.latency_cycles))
         data["plan"] = full_plan(design)

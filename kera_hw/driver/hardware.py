@@ -24,7 +24,7 @@ from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import Device, find_device
-from kera_hw.schedule.explain import cell_label
+from kera_hw.schedule.explain import spell_path
 from kera_hw.schedule.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 from kera_hw.schedule.resource_model import has_valid
@@ -100,7 +100,7 @@ def recurrence_text(netlist: Netlist, plan: Plan) -> str | None:
     if plan.recurrence is None:
         return None
     states = ", ".join(f"`{name}`" for name in plan.recurrence.states)
-    way = " → ".join(cell_label(netlist.cells[cell]) for cell in plan.recurrence.cells)
+    way = spell_path(netlist, plan.recurrence.cells)
     return f"The next value of {states} takes {plan.recurrence.stages} cycles: {way}."
 
 

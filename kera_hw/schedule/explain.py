@@ -12,6 +12,7 @@ from kera_hw.schedule.netlist import (
     Lut,
     Mul,
     Mux,
+    Netlist,
     RegisterPin,
     Rom,
     StateOut,
@@ -91,9 +92,10 @@ def no_latency(
 ) -> Diagnostic:
     """K0602 with the operations of a path that needs all those stages."""
     path = _longest(problem, constraints, least)
+    way = spell_path(problem.netlist, path)
     message = (
         f"A latency of {asked} {_cycles(asked)} is too short at {_mhz(clock_ps)}: `{problem.netlist.name}` "
-        f"needs at least {least[-1]}. The longest path: {_spell(problem, path)}. Ask for latency {least[-1]} "
+        f"needs at least {least[-1]}. The longest path: {way}. Ask for latency {least[-1]} "
         "or a slower clock."
     )
     return _diagnostic("K0602", message, problem.netlist.cells[path[-1]] if path else None, sources)
@@ -105,9 +107,10 @@ def no_interval(
     """K0603 with the loop of operations through the state."""
     found = loop_recurrence(problem, loop)
     names = ", ".join(f"`{name}`" for name in found.states)
+    way = spell_path(problem.netlist, found.cells)
     message = (
         f"A new item every {asked} {_cycles(asked)} is too often at {_mhz(clock_ps)}: the next value of "
-        f"{names} takes {found.stages} stages ({_spell(problem, list(found.cells))}). The smallest interval "
+        f"{names} takes {found.stages} stages ({way}). The smallest interval "
         f"for this loop is {loop.least_interval}."
     )
     cell = problem.netlist.cells[found.cells[-1]] if found.cells else None
@@ -118,8 +121,9 @@ def _cycles(count: int) -> str:
     return "cycle" if count == 1 else "cycles"
 
 
-def _spell(problem: Problem, path: Sequence[int]) -> str:
-    labels = [cell_label(problem.netlist.cells[cell]) for cell in path]
+def spell_path(netlist: Netlist, path: Sequence[int]) -> str:
+    """A way through cells in words; of a long one its ends."""
+    labels = [cell_label(netlist.cells[cell]) for cell in path]
     if len(labels) > _SHOWN:
         half = _SHOWN // 2
         labels = [*labels[:half], f"… {len(labels) - 2 * half} more …", *labels[-half:]]
