@@ -257,8 +257,30 @@ def has_valid(netlist: Netlist, interface: str, interval: int) -> bool:
     return interface != "none" or bool(netlist.states) or interval > 1
 
 
+SHORT_INTERVAL = 4
+"""Intervals up to this are counted by a bit for each cycle, longer ones in binary."""
+
+
+def counter_spans(latency_cycles: int, interval: int) -> list[int]:
+    """How many cycles each of the counters covers that follow an item through a pipeline without stalls.
+
+    The first also tells when the next item may come, so it is one cycle short of the interval. Each holds one
+    item at most.
+    """
+    spans, left = [interval - 1], latency_cycles - interval + 1
+    while left > 0:
+        spans.append(min(interval, left))
+        left -= interval
+    return spans
+
+
 def handshake_ffs(netlist: Netlist, interface: str, latency_cycles: int, interval: int) -> int:
-    """Flip-flops that an interface adds: one valid bit a stage, and a counter for intervals over 1."""
+    """Flip-flops that an interface adds: one valid bit a stage, and a counter for intervals over 1.
+
+    Where nothing stalls, counters do for both if the interval is long.
+    """
     if not has_valid(netlist, interface, interval):
         return 0
+    if interface == "none" and interval > SHORT_INTERVAL:
+        return sum(span.bit_length() for span in counter_spans(latency_cycles, interval))
     return latency_cycles + (interval - 1).bit_length()

@@ -25,6 +25,8 @@ SOURCES = {
     "slow": "pub stream slow(x: u8) -> u16 { state y: u16 = 3; y = ((y * y) >> 3) ^ (x as u16); y }",
     "folded": "pub fn folded(a: f16, b: f16) -> f16 { a / b }",
     "spaced": "pub fn spaced(a: i16, b: i16) -> i32 { mul_wide(a, b) + 1 }",
+    "late": "pub fn late(a: i16, b: i16) -> i32 { mul_wide(a, b) + 1 }",
+    "deep": "pub stream deep(x: u32) -> u32 { state y: u32 = 1; y = (y * (x | 1)) / 7 + x; y }",
     "plain": "pub fn plain(a: i16, b: i16) -> i32 { mul_wide(a, b) + 1 }",
 }
 OPTIONS = {
@@ -32,9 +34,11 @@ OPTIONS = {
     "slow": TargetOptions(interface="none", clock_mhz=250),
     "folded": TargetOptions(interface="none", interval=16),
     "spaced": TargetOptions(interface="none", interval=3),
+    "late": TargetOptions(interface="none", interval=6, latency=20),
+    "deep": TargetOptions(interface="none", clock_mhz=120),
     "plain": TargetOptions(interface="none"),
 }
-STROBED = ("counter", "slow", "folded", "spaced")
+STROBED = ("counter", "slow", "folded", "spaced", "late", "deep")
 
 
 def design(name: str, emitter: str, folder: Path) -> HardwareDesign:
@@ -51,7 +55,7 @@ def test_ports_figures_and_values(name: str, emitter: str, tmp_path: Path) -> No
     control = [(port.name, port.direction) for port in made.emitted.control]
     strobes = [("rst", "input"), ("in_valid", "input"), ("out_valid", "output")]
     assert control == (strobes if name in STROBED else [])
-    assert (made.plan.initiation_interval > 1) == (name in ("slow", "folded", "spaced"))
+    assert (made.plan.initiation_interval > 1) == (name in ("slow", "folded", "spaced", "late", "deep"))
     verilog, shell = tmp_path / "design.v", tmp_path / "shell.v"
     verilog.write_text(made.emitted.verilog)
     shell.write_text(serial_verilog(made.emitted))
@@ -59,7 +63,7 @@ def test_ports_figures_and_values(name: str, emitter: str, tmp_path: Path) -> No
     assert lint([verilog, shell], serial_name(made.emitted), allowed=("DECLFILENAME", "UNUSEDSIGNAL")) == []
     options = replace(OPTIONS[name], emitter=emitter)
     assert verify_export(made.graph, made.export, ["interp", "rtl"], 200, 5, [], options).equal
-    if name == "counter":
+    if name in ("counter", "folded", "late", "deep"):
         counts = measure([verilog], name, CHIPS["ecp5-85k"], seeds=()).counts
         assert counts.ff == made.plan.estimate.ff
 
@@ -89,7 +93,7 @@ def test_the_bench_sees_an_item_that_came_early(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("emitter", ["text", "amaranth"])
-@pytest.mark.parametrize("name", ["counter", "spaced"])
+@pytest.mark.parametrize("name", ["counter", "spaced", "late"])
 def test_proofs(name: str, emitter: str, tmp_path: Path) -> None:
     made = design(name, emitter, tmp_path)
     options = replace(OPTIONS[name], emitter=emitter)

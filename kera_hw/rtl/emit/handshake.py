@@ -24,12 +24,10 @@ from amaranth.hdl import (
 )
 
 from kera_hw.rtl.emit.layout import Control, valid_name
+from kera_hw.schedule.resource_model import SHORT_INTERVAL, counter_spans
 
 MOST_DATA_BITS = 65_530
 """Bits of all inputs, or of all outputs, that Amaranth takes in one design besides clock and control."""
-
-_SHORT = 4
-"""Intervals up to this are counted by a bit for each cycle, longer ones in binary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +77,7 @@ class _Shell(Elaboratable):
 
     def __init__(self, spec: ShellSpec, *, top: bool = True) -> None:
         self.spec, self.top = spec, top
+        self.pause: Signal | None = None
         self.clk, self.rst = Signal(name="clk"), Signal(name="rst")
         self.inputs = [Signal(width, name=bus) for bus, width in spec.inputs]
         self.outputs = [Signal(width, name=bus) for bus, width in spec.outputs]
@@ -107,10 +106,10 @@ class _Shell(Elaboratable):
         wires = Wires(given, tuple(self.inputs), tuple(self.outputs))
         module.submodules.datapath = self.spec.build(wires)
 
-    def control_inputs(self, admitted: Value, holds: Value) -> dict[str, Value]:
-        """The datapath's control inputs: ``admitted`` in its first stage, ``holds`` in the others."""
-        control, chain = self.spec.control, Cat(admitted, holds)
-        wires: dict[str, Value] = {valid_name(stage): chain[stage] for stage in control.valid_stages}
+    def control_inputs(self, holds: Callable[[int], Value]) -> dict[str, Value]:
+        """The datapath's control inputs; ``holds`` says whether a stage holds an item."""
+        control = self.spec.control
+        wires = {valid_name(stage): holds(stage) for stage in control.valid_stages}
         if control.reset:
             wires["rst"] = self.rst if self.top else ResetSignal(allow_reset_less=True)
         return wires
@@ -121,13 +120,14 @@ class _Shell(Elaboratable):
         if interval == 1:
             return Const(1)
         due = Signal(name="due")
-        if interval <= _SHORT:
+        if interval <= SHORT_INTERVAL:
             recent = Signal(interval - 1, name="recent")  # bit k: an item was admitted k + 1 moves ago
             module.d.comb += due.eq(~recent.any())
             with module.If(moves):
                 module.d.sync += recent.eq(Cat(admitted, recent[:-1]))
             return due
-        pause = Signal(range(interval), name="pause")  # moves until the next item may be admitted
+        # Moves until the next item may be admitted.
+        self.pause = pause = Signal(range(interval), name="pause")
         module.d.comb += due.eq(~pause.any())
         with module.If(moves):
             with module.If(~due):
@@ -173,14 +173,16 @@ class StreamShell(_Shell):
             m.d.comb += admitted.eq(self.in_valid & due)
         with m.If(advance):
             m.d.sync += holds.eq(Cat(admitted, holds[:-1]))
-        self.datapath(m, {**self.control_inputs(admitted, holds), "advance": advance})
+        chain = Cat(admitted, holds)
+        self.datapath(m, {**self.control_inputs(lambda stage: chain[stage]), "advance": advance})
         return m
 
 
 class ValidShell(_Shell):
     """``in_valid`` to ``out_valid`` around a datapath that never stalls.
 
-    An item that comes before the interval has passed is ignored: it changes nothing and has no result.
+    An item that comes before the interval has passed is ignored: it changes nothing and has no result. Where
+    the interval is long, a pipeline holds few items, and counters follow them.
     """
 
     def __init__(self, spec: ShellSpec, *, top: bool = True) -> None:
@@ -195,16 +197,39 @@ class ValidShell(_Shell):
         """Called by Amaranth."""
         m = Module()
         self.domain(m, reset=True)
-        count, admitted = self.spec.latency_cycles, self.in_valid
-        holds = Signal(count, name="holds") if count > 1 else self.out_valid
+        admitted = self.in_valid
         if self.spec.initiation_interval > 1:
             admitted = Signal(name="admitted")
             m.d.comb += admitted.eq(self.in_valid & self.admission(m, admitted, Const(1)))
-        if count > 1:
-            m.d.comb += self.out_valid.eq(holds[-1])
-        m.d.sync += holds.eq(Cat(admitted, holds[:-1]))
-        self.datapath(m, self.control_inputs(admitted, holds))
+        holds = self._chain(m, admitted) if self.pause is None else self._counters(m, self.pause)
+        m.d.comb += self.out_valid.eq(holds(self.spec.latency_cycles))
+        self.datapath(m, self.control_inputs(lambda stage: admitted if stage == 0 else holds(stage)))
         return m
+
+    def _chain(self, module: Module, admitted: Value) -> Callable[[int], Value]:
+        """A bit for each stage but the first."""
+        bits = Signal(self.spec.latency_cycles, name="holds")
+        module.d.sync += bits.eq(Cat(admitted, bits[:-1]))
+        return lambda stage: bits[stage - 1]
+
+    def _counters(self, module: Module, pause: Signal) -> Callable[[int], Value]:
+        """Counters down to 1, each started by the last cycle of the one before."""
+        spans = counter_spans(self.spec.latency_cycles, self.spec.initiation_interval)
+        counters = [(1, spans[0], pause)]
+        for k, span in enumerate(spans[1:], start=1):
+            first, before_span, before = counters[-1]
+            left = Signal(range(span + 1), name=f"left_{k}")
+            with module.If(before == 1):
+                module.d.sync += left.eq(span)
+            with module.Elif(left.any()):
+                module.d.sync += left.eq(left - 1)
+            counters.append((first + before_span, span, left))
+
+        def holds(stage: int) -> Value:
+            first, span, counter = next(item for item in reversed(counters) if item[0] <= stage)
+            return counter == first + span - stage
+
+        return holds
 
 
 class BareDatapath(_Shell):

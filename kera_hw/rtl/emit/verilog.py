@@ -146,7 +146,7 @@ def _write_text(
     parts: list[str] = []
     if shell:
         top = shell_of(shell_spec(netlist, plan, control, instantiated(name)))
-        parts.append(_QUIET + "\n" + module_verilog(top, top_name, top.ports()) + _LOUD)
+        parts.append(_UNCHECKED + "\n" + module_verilog(top, top_name, top.ports()) + _CHECKED)
     return [*parts, _QUIET, datapath.text + _LOUD], datapath.layout
 
 
