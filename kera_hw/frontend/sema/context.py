@@ -221,10 +221,10 @@ class Context:
 
     def expect(
         self, value: Value, wanted: Type, because: Iterable[tuple[Span, str]] = (), code: str = "K0302",
-        fix: Callable[[], Fix | None] | None = None,
+        fix: Callable[[], Fix | None] | None = None, message: str = "",
     ) -> bool:
         """Make the value's type the wanted one, or report at the value; ``fix`` makes another suggestion than
-        to convert the value."""
+        to convert the value, and ``message`` says it otherwise."""
         if unify(value.type, wanted):
             return True
         if has_error(value.type) or has_error(wanted):
@@ -239,10 +239,8 @@ class Context:
             self.space_mismatch(value, found, aim, because)
             return False
         advice = fix() if fix is not None else self._conversion(value, found, aim)
-        self.report(
-            code, f"Expected {describe(aim)}, found {describe(found)}.", value.span, labels=because,
-            fix=advice,
-        )
+        text = message or f"Expected {describe(aim)}, found {describe(found)}."
+        self.report(code, text, value.span, labels=because, fix=advice)
         return False
 
     def space_mismatch(

@@ -81,7 +81,13 @@ def report_element(
     first = scalar_part(values[0].type)
     stand_in = Value(scalar_part(value.type), value.span, value.build)
     because = [(values[0].span, f"this is {describe(first)}")]
-    ctx.expect(stand_in, first, because, fix=lambda: for_operands(ctx, values, op, kept))
+    message = ""
+    if op and not kept:
+        both = f"{describe(first)} and {describe(stand_in.type)}"
+        message = f"`{op}` needs operands of one type, and these are {both}."
+    ctx.expect(
+        stand_in, first, because, fix=lambda: for_operands(ctx, values, op, kept), message=message,
+    )
 
 
 def family(

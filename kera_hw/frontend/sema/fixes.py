@@ -127,6 +127,8 @@ def _joined(ctx: Context, values: Sequence[Value], targets: Sequence[Type], nest
         return None
     edits.sort()
     whole = edits[0].span.join(edits[-1].span)
+    if nested:  # an operator is shown with both of its operands
+        whole = values[0].span.join(values[-1].span)
     names = " and ".join(dict.fromkeys(f"`as {spell(target)}`" for _, target in wrong))
     return Fix(f"convert with {names}", whole, _applied(ctx, whole, edits))
 

@@ -193,7 +193,7 @@ class _Search:
             return
         if isinstance(value.type, TupleType) and not value.type.items:
             return
-        if acts(value) or any(isinstance(item, hir.Assign) for item in walk(value)):
+        if _does_something(value) or any(isinstance(item, hir.Assign) for item in walk(value)):
             return
         fix = Fix("remove it, or write `let _ = ..;` to keep it on purpose")
         operator = self.usage.operators.get((self.file.path, value.span))
@@ -204,6 +204,27 @@ class _Search:
             "K0354", "This value is used by nothing, and computing it does nothing else.", self.file,
             value.span, fix,
         ))
+
+
+#: Statements that do no more than compute; assignments in a function that is called stay in it.
+_COMPUTING = (hir.Let, hir.Assign, hir.ExprStmt, hir.For, hir.While)
+
+
+def _does_something(value: hir.Expr) -> bool:
+    """Whether evaluating does more than give a value: by itself, or by the functions that it calls."""
+    seen: set[hir.Function] = set()
+    stack: list[hir.Expr] = [value]
+    while stack:
+        root = stack.pop()
+        if acts(root):
+            return True
+        for part in walk(root):
+            if isinstance(part, hir.Stmt) and not isinstance(part, _COMPUTING):
+                return True
+            if isinstance(part, hir.Call) and part.function not in seen:
+                seen.add(part.function)
+                stack.extend([part.function.body] if part.function.body is not None else [])
+    return False
 
 
 _NOTHING = _Range(None, None)
