@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Literal
 
 from kera_hw.rtl.lower.design import FlatState
 from kera_hw.rtl.techmap import truth
@@ -22,8 +23,10 @@ from kera_hw.rtl.techmap.options import Controls
 from kera_hw.schedule.device import Device
 from kera_hw.schedule.netlist import Bits, StateControl, bits_width, concat, const_bits, slice_bits
 
-_WAYS = ((True, True), (True, False), (False, True))
-"""Whether to look for enables, and for resets."""
+Way = Literal["held", "cleared", "held, then cleared", "cleared, then held"]
+"""Which controls are looked for, and what is taken out of the next value first."""
+_WAYS: tuple[Way, ...] = ("held, then cleared", "cleared, then held", "held", "cleared")
+_WITHOUT_RESETS: tuple[Way, ...] = ("held",)
 _RESET = 0b11111000  # operand 2, or operands 0 and 1
 
 
@@ -54,7 +57,10 @@ class Controlled:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Bits of a state that keep their value where ``held`` is set, and start anew where ``cleared`` is."""
+    """Bits of a state that keep their value where ``held`` is set, and start anew where ``cleared`` is.
+
+    ``data`` is what they take else; ``uncleared``, where that is known, what they take without a reset.
+    """
 
     state: int
     low: int
@@ -62,6 +68,7 @@ class _Run:
     held: Bits
     cleared: Bits
     data: Bits
+    uncleared: Bits | None = None
 
 
 def with_controls(
@@ -73,7 +80,7 @@ def with_controls(
     if how == "none":
         return plain
     finder = _Finder(net, states, nexts, device, how)
-    ways = [finder.groups(*way) for way in _WAYS]
+    ways = [finder.groups(way) for way in (_WAYS if how != "enables" else _WITHOUT_RESETS)]
     if not any(group for found in ways for group in found):
         return plain
     before = _area(net, [*others, *nexts], device)
@@ -162,7 +169,8 @@ def _merged(runs: Iterable[_Run]) -> list[_Run]:
     found: list[_Run] = []
     for run in runs:
         last = found[-1] if found else None
-        if last is not None and (last.held, last.cleared) == (run.held, run.cleared):
+        place = (run.state, run.low, run.held, run.cleared)
+        if last is not None and (last.state, last.low + last.width, last.held, last.cleared) == place:
             data = concat([last.data, run.data])
             found[-1] = replace(last, width=last.width + run.width, data=data)
         else:
@@ -179,51 +187,75 @@ class _Finder:
         self.net, self.states, self.nexts, self.device, self.how = net, states, nexts, device, how
         self._values = [Search(net, const_bits(value, 1)) for value in (0, 1)]
 
-    def groups(self, enables: bool, resets: bool) -> list[Controlled]:
+    def groups(self, way: Way) -> list[Controlled]:
         """Every state with all the controls of enough flip-flops."""
-        runs = [
-            run for state in range(len(self.states)) for run in _merged(self._runs(state, enables, resets))
-        ]
-        count: Counter[tuple[Bits, Bits]] = Counter()
-        first: dict[tuple[Bits, Bits], int] = {}
+        runs = [run for state in range(len(self.states)) for run in self._runs(state, way)]
+        size: Counter[tuple[str, Bits]] = Counter()
+        leader: dict[tuple[str, Bits], int] = {}
         for run in runs:
-            count[run.held, run.cleared] += run.width
-            first.setdefault((run.held, run.cleared), run.state)
+            for condition in (("held", run.held), ("cleared", run.cleared)):
+                size[condition] += run.width
+                leader.setdefault(condition, run.state)
+        least = self.device.area.least_controlled
         found: list[list[Group]] = [[] for _ in self.states]
-        for run in runs:
-            signals = run.held, run.cleared
-            if signals != (NEVER, NEVER) and count[signals] >= self.device.area.least_controlled:
-                leader = first[signals] if self.how == "shared" else run.state
-                found[run.state].append(self._group(run, leader))
+        for run in _merged(self._enough(runs, size, least)):
+            leaders = [
+                run.state if self.how == "own" else leader[condition]
+                for condition in (("held", run.held), ("cleared", run.cleared))
+            ]
+            found[run.state].append(self._group(run, *leaders))
         return [_written(plain, groups) for plain, groups in zip(self.nexts, found)]
 
-    def _runs(self, state: int, enables: bool, resets: bool) -> Iterator[_Run]:
+    def _enough(self, runs: Iterable[_Run], size: Counter[tuple[str, Bits]], least: int) -> Iterator[_Run]:
+        """The runs with a control, those of too few flip-flops left out."""
+        for run in runs:
+            if run.cleared != NEVER and size["cleared", run.cleared] < least:
+                if run.uncleared is None:
+                    continue
+                run = replace(run, cleared=NEVER, data=run.uncleared)
+            few = run.held != NEVER and size["held", run.held] < least
+            if not few and (run.held, run.cleared) != (NEVER, NEVER):
+                yield run
+
+    def _runs(self, state: int, way: Way) -> Iterator[_Run]:
         """A state's next value cut where its conditions change."""
-        width = self.states[state].width_bits
-        hold = Search(self.net, self.net.source("state", width, (state,))) if enables else None
+        width, plain = self.states[state].width_bits, self.nexts[state]
+        hold = Search(self.net, self.net.source("state", width, (state,)))
         low = 0
-        for cleared in self._cleared(state) if resets else [Piece(width, NEVER, self.nexts[state])]:
-            parts = hold.pieces(cleared.rest, low) if hold else [Piece(cleared.width, NEVER, cleared.rest)]
-            for held in parts:
-                yield _Run(state, low, held.width, held.when, cleared.when, held.rest)
+        if way in ("held", "held, then cleared"):
+            for held in hold.pieces(plain):
+                parts = [Piece(held.width, NEVER, held.rest)]
+                if way == "held, then cleared":
+                    parts = self._cleared(state, held.rest, low)
+                place = 0
+                for part in parts:
+                    cleared = self.net.logic(truth.AND_NOT, (part.when, held.when), 1)
+                    uncleared = slice_bits(held.rest, place, part.width)
+                    yield _Run(state, low + place, part.width, held.when, cleared, part.rest, uncleared)
+                    place += part.width
                 low += held.width
+        else:
+            for cleared in self._cleared(state, plain, 0):
+                parts = [Piece(cleared.width, NEVER, cleared.rest)]
+                for held in hold.pieces(cleared.rest, low) if way == "cleared, then held" else parts:
+                    yield _Run(state, low, held.width, held.when, cleared.when, held.rest)
+                    low += held.width
 
-    def _cleared(self, state: int) -> Iterator[Piece]:
-        """Where the next value is the initial one; a reset can do no more than bring that back."""
-        initial, width = self.states[state].initial, self.states[state].width_bits
-        low = 0
-        for value, bits in groupby(initial >> i & 1 for i in range(width)):
-            count = len(list(bits))
-            yield from self._values[value].pieces(slice_bits(self.nexts[state], low, count))
-            low += count
+    def _cleared(self, state: int, bits: Bits, low: int) -> Iterable[Piece]:
+        """Where bits from ``low`` are the initial ones; a reset can do no more than bring those back."""
+        initial, place = self.states[state].initial >> low, 0
+        for value, ones in groupby(initial >> i & 1 for i in range(bits_width(bits))):
+            count = len(list(ones))
+            yield from self._values[value].pieces(slice_bits(bits, place, count))
+            place += count
 
-    def _group(self, run: _Run, leader: int) -> Group:
-        """A run of bits with its signals, which work in the stage that writes the state ``leader``."""
-        moves = self.net.source("moves", 1, (leader,))
+    def _group(self, run: _Run, enabling: int, resetting: int) -> Group:
+        """A run of bits with its signals, which work in the stages that write the two states."""
         enable = reset = ()
         if run.held != NEVER:
+            moves = self.net.source("moves", 1, (enabling,))
             enable = self.net.logic(truth.AND_NOT, (moves, run.held), 1)
         if run.cleared != NEVER:
-            restart = self.net.source("restart", 1, (leader,))
+            moves, restart = (self.net.source(kind, 1, (resetting,)) for kind in ("moves", "restart"))
             reset = self.net.logic(_RESET, (moves, run.cleared, restart), 1)
         return Group(run.low, run.width, enable, reset, run.data)

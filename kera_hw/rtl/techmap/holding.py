@@ -137,9 +137,9 @@ class Search:
             when |= (known >> index & 1 | any(hits)) << row
         singles = [bits if bits_width(bits) == 1 else NEVER for bits in operands]
         found = self.net.logic(when, [*singles, *(parts[k].when for k in carrying)], 1)
-        rest, kept = gate.without(idle, carrying)
-        data = [parts[k].rest if k in carrying else operands[k] for k in kept]
-        left = self.net.logic(rest, data, width) if kept else const_bits(-(rest & 1), width)
+        data = [parts[k].rest if k in carrying else operands[k] for k in range(count)]
+        rest, kept = _without(table, idle, data, carrying)
+        left = self.net.logic(rest, kept, width) if kept else const_bits(-(rest & 1), width)
         return Piece(width, found, left)
 
     def _selected(self, select: Bits, width: int, parts: Sequence[Piece]) -> Piece:
@@ -225,15 +225,24 @@ class _Gate:
         """Where the gate is ``value`` by its single operands alone."""
         return self._for_all(self.table if value else truth.mask(self.count) & ~self.table, carrying)
 
-    def without(self, idle: int, first: Sequence[int]) -> tuple[int, list[int]]:
-        """A table of fewer operands that agrees outside ``idle``, and which are left; ``first`` go first."""
-        on, off = self.table & ~idle, truth.mask(self.count) & ~self.table & ~idle
-        kept = list(range(self.count))
-        for k in (*first, *(k for k in range(self.count) if k not in first)):
-            at, count = kept.index(k), len(kept)
-            ons = [truth.cofactor(on, count, at, value) for value in (0, 1)]
-            offs = [truth.cofactor(off, count, at, value) for value in (0, 1)]
-            if not (ons[0] | ons[1]) & (offs[0] | offs[1]):
-                on, off = ons[0] | ons[1], offs[0] | offs[1]
-                del kept[at]
-        return on, kept
+
+def _without(table: int, idle: int, operands: Sequence[Bits], first: Sequence[int]) -> tuple[int, list[Bits]]:
+    """A table of fewer operands that agrees outside ``idle``, and those operands; ``first`` go first."""
+    order = [*first, *(k for k in range(len(operands)) if k not in first)]
+    kept = list(range(len(operands)))
+    for k in reversed(range(len(operands))):  # the same bits twice are one operand
+        twin = next((j for j in range(k) if operands[j] == operands[k]), None)
+        if twin is not None:
+            table, idle = (truth.merge(part, len(kept), k, twin) for part in (table, idle))
+            kept.remove(k)
+    on, off = table & ~idle, truth.mask(len(kept)) & ~table & ~idle
+    for k in order:
+        if k not in kept:
+            continue
+        at, count = kept.index(k), len(kept)
+        ons = [truth.cofactor(on, count, at, value) for value in (0, 1)]
+        offs = [truth.cofactor(off, count, at, value) for value in (0, 1)]
+        if not (ons[0] | ons[1]) & (offs[0] | offs[1]):
+            on, off = ons[0] | ons[1], offs[0] | offs[1]
+            kept.remove(k)
+    return on, [operands[k] for k in kept]

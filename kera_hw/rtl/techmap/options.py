@@ -8,17 +8,14 @@ from kera_hw.rtl.techmap.product import DspKind
 from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import Device
 
-Controls = Literal["shared", "own", "none"]
+Controls = Literal["shared", "enables", "own", "none"]
+"""Which controls of flip-flops states may use: enables and resets, enables alone, or none. States with one
+condition share one signal, which ties them to one stage, or have each its ``own``."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapOptions:
-    """Limits of one build, and how it maps.
-
-    ``dsp``: multipliers that may be used (None: all the device has). ``controls``: whether states may use
-    the enables and resets of flip-flops, and states with one condition one signal, which ties them to one
-    stage, or each its own.
-    """
+    """Limits of one build. ``dsp``: multipliers that may be used (None: all the device has)."""
 
     dsp: int | None = None
     controls: Controls = "shared"
