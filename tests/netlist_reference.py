@@ -19,6 +19,7 @@ from kera_hw.schedule.netlist import (
     Netlist,
     RegisterPin,
     Rom,
+    StateNext,
     StateOut,
     StateReg,
     WriteControl,
@@ -36,8 +37,11 @@ def evaluate(netlist: Netlist, items: Sequence[Mapping[str, int]]) -> list[dict[
             for bits in cell.operands():
                 assert all(s.cell is None or s.cell < index for s in bits), "cells are not in order"
             values.append(_cell(cell, values, item, state))
-        results.append({out.bus: _read(out.bits, values) for out in netlist.outputs})
         state = [_following(reg, now, values) for reg, now in zip(netlist.states, state)]
+        for index, cell in enumerate(netlist.cells):
+            if isinstance(cell, StateNext):
+                values[index] = state[cell.state]
+        results.append({out.bus: _read(out.bits, values) for out in netlist.outputs})
     return results
 
 
@@ -98,6 +102,8 @@ def _cell(cell: Cell, values: Sequence[int], item: Mapping[str, int], state: Seq
         return item[cell.bus] >> cell.low & mask
     if isinstance(cell, StateOut):
         return state[cell.state]
+    if isinstance(cell, StateNext):
+        return 0  # not before the item has written it
     if isinstance(cell, WriteControl):
         return int(isinstance(cell, Moves))
     if isinstance(cell, RegisterPin):

@@ -1,8 +1,8 @@
 """Systems of difference constraints: earliest and latest stages, and the loop that makes one infeasible.
 
 Forward constraints (u, v, c), stage[v] >= stage[u] + c, always lead to a larger node, so one sweep settles
-them. Backward ones close the loops through state registers: stage[read] >= stage[write] - (II - 1); and keep
-what controls a register in the stage that writes it: stage[control] >= stage[write].
+them. Backward ones close the loops through state registers: stage[read] >= stage[write] - (II - 1); and tie
+what controls a register, or shows it once it is written, to the stage that writes it.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kera_hw.schedule.netlist import WriteControl
+from kera_hw.schedule.netlist import StateNext, WriteControl
 from kera_hw.schedule.problem import IntArray, Problem
 
 
@@ -19,7 +19,7 @@ from kera_hw.schedule.problem import IntArray, Problem
 class Constraints:
     """Forward constraints as arrays; backward ones as (write node, read node).
 
-    ``controls`` are (write node, cell) of cells in the same stage as that write.
+    ``ties`` are (write node, cell, c) of cells just c stages after that write.
     """
 
     source: IntArray
@@ -27,11 +27,11 @@ class Constraints:
     distance: IntArray
     loops: tuple[tuple[int, int], ...]
     node_count: int
-    controls: tuple[tuple[int, int], ...] = ()
+    ties: tuple[tuple[int, int, int], ...] = ()
 
     def backward(self, interval: int) -> list[tuple[int, int, int]]:
         """Backward constraints (u, v, c) at an initiation interval."""
-        return [*((u, v, 1 - interval) for u, v in self.loops), *((u, v, 0) for u, v in self.controls)]
+        return [*((u, v, 1 - interval) for u, v in self.loops), *self.ties]
 
     def rows(self) -> list[tuple[int, int, int]]:
         """Forward constraints as (u, v, c), sorted by v, then u."""
@@ -45,28 +45,33 @@ def build_constraints(problem: Problem, pairs: tuple[IntArray, IntArray]) -> Con
     cells, states = problem.cell_count, problem.netlist.states
     rows: list[tuple[int, int, int]] = [(0, problem.end, 0)] if cells else []
     loops: list[tuple[int, int]] = []
-    controls: list[tuple[int, int]] = []
+    ties: list[tuple[int, int, int]] = []
     for index, state in enumerate(states):
         write = problem.write_node(index)
         rows += [(state.out, write, 0), (write, problem.end, 1)]
         read = {s.cell for bits in state.operands() for s in bits if s.cell is not None}
         rows += [(cell, write, int(problem.latency[cell])) for cell in sorted(read)]
         loops.append((write, state.out))
-        controls += [(write, pin) for pin in state.pins()]
+        ties += [(write, pin, 0) for pin in state.pins()]
     for index, cell in enumerate(problem.netlist.cells):
         if isinstance(cell, WriteControl):
-            controls.append((problem.write_node(cell.state), index))
+            ties.append((problem.write_node(cell.state), index, 0))
+        elif isinstance(cell, StateNext):
+            write = problem.write_node(cell.state)
+            ties.append((write, index, 1))
+            rows += [(index, write, -1), (index, problem.end, 0)]
     read_by_cells = np.zeros(cells, dtype=bool)
     read_by_cells[problem.edges.source] = True
     at_end = {s.cell for output in problem.netlist.outputs for s in output.bits if s.cell is not None}
     at_end |= set(np.flatnonzero(~read_by_cells).tolist())
-    rows += [(cell, problem.end, max(1, int(problem.latency[cell]))) for cell in sorted(at_end)]
+    shown = {index for index, cell in enumerate(problem.netlist.cells) if isinstance(cell, StateNext)}
+    rows += [(cell, problem.end, max(1, int(problem.latency[cell]))) for cell in sorted(at_end - shown)]
     fixed = np.array(rows, dtype=np.int64).reshape(-1, 3)
     source = np.concatenate([problem.edges.source, fixed[:, 0], pairs[0]])
     target = np.concatenate([problem.edges.target, fixed[:, 1], pairs[1]])
     own = problem.latency[problem.edges.source]
     distance = np.concatenate([own, fixed[:, 2], np.ones(len(pairs[0]), dtype=np.int64)])
-    return Constraints(source, target, distance, tuple(loops), problem.end + 1, tuple(controls))
+    return Constraints(source, target, distance, tuple(loops), problem.end + 1, tuple(ties))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ def earliest(constraints: Constraints, interval: int) -> list[int] | Loop:
         for u, v, c in backward:
             if stage[u] + c > stage[v]:
                 stage[v] = stage[u] + c
-                parent[v] = (u, 0)
+                parent[v] = (u, max(0, c))
                 changed = True
                 if (loop := _cycle(parent, v, constraints)) is not None:
                     return loop

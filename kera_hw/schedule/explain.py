@@ -15,6 +15,7 @@ from kera_hw.schedule.netlist import (
     Netlist,
     RegisterPin,
     Rom,
+    StateNext,
     StateOut,
     WriteControl,
 )
@@ -48,7 +49,7 @@ def operation(cell: Cell) -> str:
         return f"{'reset' if cell.reset else 'enable'} of {cell.registers} flip-flops"
     if isinstance(cell, WriteControl):
         return "flow control"
-    return "state" if isinstance(cell, StateOut) else "operation"
+    return "state" if isinstance(cell, StateOut | StateNext) else "operation"
 
 
 def cell_label(cell: Cell) -> str:

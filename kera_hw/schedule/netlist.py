@@ -17,6 +17,7 @@ Everything here is immutable and target-independent data; their meanings are:
   with that many register ranks inside (address, then output).
 * ``Fold``  registers around one step's logic, which works ``count`` times for an item: see the class.
 * ``StateOut``  the present value of a state register.
+* ``StateNext``  the value that an item has left in a state register, in the stage after its write.
 * ``Moves``, ``Restart``  what the control around the pipeline says in the stage that writes a state.
 * ``RegisterPin``  one signal as the enable, or the synchronous reset, of registers: see ``StateControl``.
 """
@@ -192,6 +193,17 @@ class StateOut(Cell):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StateNext(Cell):
+    """State register ``state`` in the stage after the one that writes it: the item's own next value.
+
+    It is that of the item which left it, until a later item writes, just when this one moves on. So the
+    register serves the results too; nothing but outputs reads it.
+    """
+
+    state: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WriteControl(Cell):
     """A signal of the control around the pipeline, in the stage that writes state register ``state``."""
 
@@ -260,7 +272,7 @@ class Fold(Cell):
 
 def is_leaf(cell: Cell) -> bool:
     """Whether a cell only shows what comes from elsewhere."""
-    return isinstance(cell, Input | StateOut | WriteControl)
+    return isinstance(cell, Input | StateOut | StateNext | WriteControl)
 
 
 def internal_ranks(cell: Cell) -> int:

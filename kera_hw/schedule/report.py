@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from kera_hw.schedule.explain import cell_label, operation
-from kera_hw.schedule.netlist import Netlist, is_leaf
+from kera_hw.schedule.netlist import Netlist, StateNext, is_leaf
 from kera_hw.schedule.plan import Plan
 
 
@@ -35,7 +35,7 @@ class PipelineRow:
 
 
 def pipeline_rows(netlist: Netlist, plan: Plan) -> list[PipelineRow]:
-    """Rows of the pipeline chart, by stage, then by time within it; constants have none."""
+    """Rows of the pipeline chart, by stage, then by time within it; what only shows a register has none."""
     kept: dict[int, int] = {}
     for life in plan.lifetimes:
         kept[life.cell] = max(kept.get(life.cell, 0), life.available + life.ranks)
@@ -50,6 +50,7 @@ def pipeline_rows(netlist: Netlist, plan: Plan) -> list[PipelineRow]:
             None if cell.origin is None else cell.origin.line,
         )
         for index, cell in enumerate(netlist.cells)
+        if not isinstance(cell, StateNext)
     ]
     return sorted(rows, key=lambda row: (row.stage, row.end_ps, row.cell))
 

@@ -25,6 +25,7 @@ from kera_hw.schedule.netlist import (
     Netlist,
     RegisterPin,
     Rom,
+    StateNext,
     StateOut,
     StateReg,
     WriteControl,
@@ -75,7 +76,7 @@ def _stateful(netlist: Netlist) -> set[int]:
     found: set[int] = set()
     for index, cell in enumerate(netlist.cells):
         read = (s.cell for bits in cell.operands() for s in bits)
-        if isinstance(cell, StateOut) or any(driver in found for driver in read):
+        if isinstance(cell, StateOut | StateNext) or any(driver in found for driver in read):
             found.add(index)
     return found
 
@@ -93,11 +94,15 @@ def _sequence(
             cell = netlist.cells[index]
             if isinstance(cell, StateOut):
                 now[index] = registers[cell.state]
-            else:
+            elif not isinstance(cell, StateNext):
                 now[index] = evaluate_cell(cell, [_gather(bits, now, None) for bits in cell.operands()])
+        registers = [_following(state, value, now) for state, value in zip(netlist.states, registers)]
+        for index in order:
+            cell = netlist.cells[index]
+            if isinstance(cell, StateNext):
+                now[index] = registers[cell.state]
         for output in netlist.outputs:
             out[output.bus].append(_gather(output.bits, now, None))
-        registers = [_following(state, value, now) for state, value in zip(netlist.states, registers)]
     return out
 
 

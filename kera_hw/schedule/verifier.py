@@ -6,7 +6,8 @@ Checked
 * precedence: every bit is available in the stage that reads it, outputs by the end;
 * timing: arrivals recomputed stage by stage from the delay model, each within the clock less setup;
 * state: every register is read and written within one initiation interval, in that order; what controls it
-  works in the stage that writes it, and nothing of it waits in a register;
+  works in the stage that writes it, and nothing of it waits in a register; what an item left in it is taken
+  in the stage after, by outputs alone;
 * folded loops: an item's steps end before the next item loads, and a step fits the clock;
 * registers: bit by bit, the ranks that its last reader needs are exactly those of the lifetimes, every run of
   bits once, and their total is the plan's;
@@ -23,7 +24,7 @@ from dataclasses import replace
 import numpy as np
 
 from kera_hw.schedule.delay_model import DelayModel, loads
-from kera_hw.schedule.netlist import Bits, Fold, Input, Netlist, WriteControl, internal_ranks
+from kera_hw.schedule.netlist import Bits, Fold, Input, Netlist, StateNext, WriteControl, internal_ranks
 from kera_hw.schedule.plan import Plan
 
 
@@ -57,7 +58,8 @@ def _ranks_inside(netlist: Netlist, cell: int) -> int:
 
 def _placement(netlist: Netlist, plan: Plan) -> Iterator[str]:
     for index, cell in enumerate(netlist.cells):
-        if not 0 <= plan.stage[index] < plan.latency_cycles:
+        # What an item leaves in a state register may be there behind the last stage only.
+        if not 0 <= plan.stage[index] < plan.latency_cycles + isinstance(cell, StateNext):
             yield f"cell {index} is in stage {plan.stage[index]} of {plan.latency_cycles}"
         if isinstance(cell, Input) and plan.stage[index] != 0:
             yield f"input {index} is in stage {plan.stage[index]}"
@@ -104,6 +106,12 @@ def _states(netlist: Netlist, plan: Plan) -> Iterator[str]:
         if isinstance(cell, WriteControl) and plan.stage[index] != plan.state_write[cell.state]:
             state = netlist.states[cell.state].name
             yield f"cell {index} of stage {plan.stage[index]} speaks of the stage that writes state {state}"
+        if isinstance(cell, StateNext) and plan.stage[index] != plan.state_write[cell.state] + 1:
+            state = netlist.states[cell.state].name
+            yield f"cell {index} of stage {plan.stage[index]} shows state {state}, written by then or not yet"
+        for driver in (s.cell for bits in cell.operands() for s in bits):
+            if driver is not None and isinstance(netlist.cells[driver], StateNext):
+                yield f"cell {index} reads what an item has left in a state"
 
 
 def _loops(netlist: Netlist, plan: Plan, model: DelayModel) -> Iterator[str]:

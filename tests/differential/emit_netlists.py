@@ -22,6 +22,7 @@ from kera_hw.schedule.netlist import (
     Restart,
     Rom,
     StateControl,
+    StateNext,
     StateOut,
     StateReg,
     WriteControl,
@@ -59,6 +60,9 @@ def random_netlist(
         logic = list(made)
         found = [_controls(rng, made, logic, k, reg.width) for k, reg in enumerate(regs)]
         regs = [replace(reg, controls=own) for reg, own in zip(regs, found)]
+        for index, width in enumerate(widths):  # results may show what an item leaves in a state
+            made.append(StateNext(width=width, state=index))
+            outputs[0] = Output("out_0", concat([outputs[0].bits, cell_bits(len(made) - 1, width)]))
     return Netlist(name, inputs, tuple(made), tuple(outputs), tuple(regs))
 
 
@@ -172,6 +176,10 @@ def random_plan(rng: random.Random, netlist: Netlist, interface: str, hop: float
             reads += [i for k, own in writing.items() if own == writing[index]
                       for bits in netlist.cells[k].operands() for i in _sources(bits) if i not in writing]
             stage = max(available[i] for i in reads)
+        elif isinstance(cell, StateNext):
+            state = netlist.states[cell.state]
+            reads = [i for bits in state.operands() for i in _sources(bits)]
+            stage = max([stages[state.out], *(available[i] for i in reads)]) + 1
         else:
             stage = max((available[i] for bits in cell.operands() for i in _sources(bits)), default=0)
             stage += rng.random() < hop
@@ -204,7 +212,8 @@ def plan_of(netlist: Netlist, interface: str, stages: list[int], available: list
         read = stages[state.out]
         writes.append(max([read, *(available[i] for bits in state.operands() for i in _sources(bits))]))
         interval = max(interval, writes[-1] - read + 1)
-    latency = max(*stages, *writes, max(available) - 1) + 1
+    works = [k for k, cell in enumerate(netlist.cells) if not isinstance(cell, StateNext)]
+    latency = max(*(stages[k] for k in works), *writes, max(available[k] for k in works) - 1) + 1
     last: dict[tuple[int, int], int] = {}
 
     def use(bits: Bits, stage: int) -> None:

@@ -17,7 +17,16 @@ from kera_hw.rtl.techmap import MapOptions, map_design
 from kera_hw.rtl.techmap.options import Controls
 from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import find_device
-from kera_hw.schedule.netlist import Moves, Netlist, RegisterPin, Restart, StateControl
+from kera_hw.schedule.netlist import (
+    Lut,
+    Moves,
+    Netlist,
+    RegisterPin,
+    Restart,
+    StateControl,
+    StateNext,
+    cell_bits,
+)
 from kera_hw.schedule.planner import schedule
 from kera_hw.schedule.resource_model import netlist_luts
 from kera_hw.schedule.simulate import simulate_netlist
@@ -141,9 +150,41 @@ def test_few_flip_flops_do_without() -> None:
 
 
 def test_where_the_chosen_value_is_asked_for_itself_the_logic_stays() -> None:
-    """A result that shows the next value needs the choice anyway: an enable would only come on top."""
-    text = "pub stream f(c: bool, x: u8) -> u8 { state s: u8 = 0; if c { s = x; } s }"
+    """A result made of the next value needs the choice anyway: an enable would only come on top."""
+    text = """pub stream f(c: bool, x: u8, y: u8, z: u8) -> u8 {
+        state s: u8 = 0;
+        if c { s = x; }
+        s & y ^ z
+    }"""
     assert controls_of(mapped(text)) == {"s": []}
+
+
+def test_a_result_that_is_the_next_value_is_read_from_the_state() -> None:
+    text = "pub stream f(c: bool, x: u8) -> (u8, u8) { state s: u8 = 0; if c { s = x; } (s, s ^ 3) }"
+    netlist = mapped(text.replace("(s, s ^ 3)", "(s, 7)"))
+    assert controls_of(netlist) == {"s": [(0, 8, True, False)]}
+    assert [type(netlist.cells[s.cell]) for s in netlist.outputs[0].bits if s.cell is not None] == [StateNext]
+    plan, _ = schedule(netlist, DEVICE, 10_000)
+    assert plan is not None and verify_plan(netlist, plan, MODEL) == []
+    assert (plan.latency_cycles, plan.register_bits) == (1, 0)
+    both = mapped(text)
+    plan, _ = schedule(both, DEVICE, 10_000)
+    assert plan is not None and plan.register_bits == 2  # the others are the state's as well
+    items = [{"in_c": k % 3 == 0, "in_x": k} for k in range(20)]
+    assert evaluate(netlist, items)[-1]["out_0"] == evaluate(both, items)[-1]["out_0"] == 18
+
+
+def test_registers_that_start_inverted_show_no_results() -> None:
+    """An iCE40 flip-flop starts with 0: a bit that starts with 1 is kept inverted, and needs a LUT."""
+    text = "pub stream f(x: u8) -> u8 { state s: u8 = 240; s = s + x; s }"
+    shown = {
+        device: sum(
+            segment.width for segment in netlist.outputs[0].bits
+            if segment.cell is not None and isinstance(netlist.cells[segment.cell], StateNext)
+        )
+        for device in ("ecp5-85k", "ice40-hx8k") if (netlist := mapped(text, device=device))
+    }
+    assert shown == {"ecp5-85k": 8, "ice40-hx8k": 4}
 
 
 CHAIN = """pub stream f(c: bool, x: u8) -> u8 {
@@ -171,7 +212,6 @@ pub stream f(rx: bool) -> u8 {
     state timer: u16 = 0;
     state count: u3 = 0;
     state shift: u8 = 0;
-    let r = shift;
     match phase {
         0 => { if !rx { phase = 1; timer = 3; } }
         1 => {
@@ -187,7 +227,7 @@ pub stream f(rx: bool) -> u8 {
         }
         3 => { if timer == 0 { phase = 0; } else { timer -= 1; } }
     }
-    r
+    shift
 }
 """
 
@@ -207,13 +247,23 @@ def test_the_checker_notices_a_control_in_another_stage() -> None:
     netlist = mapped(FRAMES)
     plan, _ = schedule(netlist, DEVICE, 5_500)
     assert plan is not None and plan.latency_cycles > 1
-    for kind, words in ((RegisterPin, "controls it in another"), (Moves, "speaks of the stage")):
+    faults = (
+        (RegisterPin, "controls it in another"), (Moves, "speaks of the stage"), (StateNext, "or not yet"),
+    )
+    for kind, words in faults:
         cell = next(k for k, cell in enumerate(netlist.cells) if isinstance(cell, kind))
         moved = tuple(
             (stage + 1) % plan.latency_cycles if k == cell else stage for k, stage in enumerate(plan.stage)
         )
         problems = verify_plan(netlist, replace(plan, stage=moved, available=moved), MODEL)
         assert any(words in problem for problem in problems), problems
+    left = next(k for k, cell in enumerate(netlist.cells) if isinstance(cell, StateNext))
+    last = len(netlist.cells)
+    reads = Lut(width=8, inputs=(cell_bits(left, 8),), expr=("not", ("in", 0)))
+    wrong = replace(netlist, cells=(*netlist.cells, reads))
+    more = [(*row, row[left]) for row in (plan.stage, plan.available, plan.arrival_ps)]
+    damaged = replace(plan, stage=more[0], available=more[1], arrival_ps=more[2])
+    assert f"cell {last} reads what an item has left in a state" in verify_plan(wrong, damaged, MODEL)
 
 
 def test_the_checker_notices_a_reset_that_comes_too_late() -> None:

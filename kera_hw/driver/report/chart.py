@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from kera_hw.driver.report.theme import kind_of
-from kera_hw.schedule.netlist import Input, Netlist, StateOut
+from kera_hw.schedule.netlist import Input, Netlist, StateNext, StateOut
 from kera_hw.schedule.plan import Plan
 from kera_hw.support import SourceFile
 
@@ -36,6 +36,8 @@ def chart_rows(netlist: Netlist, plan: Plan, files: dict[str, SourceFile]) -> li
     """Rows in order of first stage, then source line. Cells without an origin share one row."""
     rows: dict[tuple[str, int], Row] = {}
     for number, cell in enumerate(netlist.cells):
+        if isinstance(cell, StateNext):  # a register, at the end of what the chart shows
+            continue
         origin = cell.origin
         key = (origin.path, origin.line) if origin else ("", _MADE)
         if isinstance(cell, (Input, StateOut)):

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kera_hw.driver.report.theme import of_class
-from kera_hw.schedule.netlist import Add, Cell, Fold, Input, Lut, Mul, Mux, Netlist, Rom, StateOut
+from kera_hw.schedule.netlist import Add, Cell, Fold, Lut, Mul, Mux, Netlist, Rom, is_leaf
 from kera_hw.schedule.plan import Plan
 from kera_hw.support import SourceFile
 
@@ -36,7 +36,7 @@ def listings(netlist: Netlist, plan: Plan, files: dict[str, SourceFile]) -> list
     """The files that gave cells, in order of path."""
     bits: dict[tuple[str, int], Counter[str]] = {}
     for number, cell in enumerate(netlist.cells):
-        if cell.origin is not None and not isinstance(cell, (Input, StateOut)):
+        if cell.origin is not None and not is_leaf(cell):
             bits.setdefault((cell.origin.path, cell.origin.line), Counter())[_what(cell)] += cell.width
             kept = sum(life.register_bits for life in plan.lifetimes if life.cell == number)
             bits[cell.origin.path, cell.origin.line]["register"] += kept

@@ -12,7 +12,7 @@ from html import escape
 
 from kera_hw.driver.report.theme import kind_of
 from kera_hw.schedule.explain import operation
-from kera_hw.schedule.netlist import Cell, Input, Netlist, StateOut
+from kera_hw.schedule.netlist import Cell, Input, Netlist, StateNext, StateOut
 from kera_hw.schedule.plan import Plan
 
 MAX_BARS = 72
@@ -36,6 +36,8 @@ def gantt_bars(netlist: Netlist, plan: Plan) -> list[Bar]:
     """Bars in order of start; inputs and states are one bar a bus or variable."""
     groups: dict[tuple[str, str], list[int]] = {}
     for number, cell in enumerate(netlist.cells):
+        if isinstance(cell, StateNext):  # a register, at the end of what the chart shows
+            continue
         groups.setdefault(_group(number, cell, netlist), []).append(number)
     bars = [_bar(netlist, plan, name, tuple(cells)) for (_, name), cells in groups.items()]
     return sorted(bars, key=lambda bar: (bar.start, bar.end, bar.cells))

@@ -14,6 +14,7 @@ from kera_hw.schedule.netlist import (
     Mux,
     RegisterPin,
     Rom,
+    StateNext,
     StateOut,
     WriteControl,
 )
@@ -25,6 +26,7 @@ KINDS: dict[type[Cell], str] = {
     Mux: "mux",
     Rom: "table",
     Fold: "state",
+    StateNext: "state",
     StateOut: "state",
     RegisterPin: "state",
     WriteControl: "state",

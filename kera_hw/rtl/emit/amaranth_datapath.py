@@ -29,6 +29,7 @@ from kera_hw.schedule.netlist import (
     Restart,
     Segment,
     StateControl,
+    StateNext,
     StateOut,
     StateReg,
     slice_bits,
@@ -92,7 +93,7 @@ class _Datapath(Elaboratable):
                 state = self._netlist.states[cell.state]
                 initial = state.initial & ((1 << state.width) - 1)
                 self._signal(name, state.width, cell.origin, initial, _resets_itself(state))
-            else:
+            elif not isinstance(cell, StateNext):
                 self._signal(name, cell.width, cell.origin)
         for run in layout.runs():
             self._signal(run.name, run.width, cells[run.cell].origin, 0)
@@ -127,7 +128,7 @@ class _Datapath(Elaboratable):
         if isinstance(cell, Input):
             m.d.comb += target.eq(self._inputs[cell.bus][cell.low : cell.low + cell.width])
             return
-        if isinstance(cell, StateOut):
+        if isinstance(cell, StateOut | StateNext):
             return
         if isinstance(cell, Moves):
             m.d.comb += target.eq(self._goes_on(stage))

@@ -11,7 +11,7 @@ from typing import Literal
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.naming import unique_stems
-from kera_hw.schedule.netlist import Cell, Fold, Netlist, Segment
+from kera_hw.schedule.netlist import Cell, Fold, Netlist, Segment, StateNext
 from kera_hw.schedule.plan import Plan
 from kera_hw.schedule.resource_model import has_valid
 
@@ -92,6 +92,9 @@ class Layout:
         self.register_bits = 0
         self.wires = [self.fresh(f"{stem}_s{stage}") for stem, stage in zip(self._stems, plan.available)]
         self.states = [self.wires[state.out] for state in netlist.states]
+        for index, cell in enumerate(netlist.cells):
+            if isinstance(cell, StateNext):
+                self.wires[index] = self.states[cell.state]
         self._kept = self._registers()
         for index in range(len(netlist.cells)):
             self.note(self.wires[index], netlist.cells[index])

@@ -23,6 +23,7 @@ from kera_hw.schedule.netlist import (
     RegisterPin,
     Restart,
     Rom,
+    StateNext,
     StateOut,
 )
 
@@ -104,7 +105,7 @@ def escaped(name: str) -> str:
 def stem_of(cell: Cell, netlist: Netlist) -> str:
     """A readable beginning for the names of one cell's signals."""
     name = cell.name or (cell.origin.name if cell.origin else None)
-    if isinstance(cell, StateOut):
+    if isinstance(cell, StateOut | StateNext):
         name = netlist.states[cell.state].name
     elif isinstance(cell, Input) and not name:
         name = cell.bus.removeprefix("in_")

@@ -26,6 +26,7 @@ from kera_hw.schedule.netlist import (
     Restart,
     Segment,
     StateControl,
+    StateNext,
     StateOut,
     StateReg,
     slice_bits,
@@ -99,7 +100,7 @@ class _Writer:
         if isinstance(cell, Input):
             whole = dict(self._netlist.inputs)[cell.bus]
             return [f"{declare} = {part(escaped(cell.bus), cell.low, cell.width, whole)};"]
-        if isinstance(cell, StateOut):
+        if isinstance(cell, StateOut | StateNext):
             return []
         if isinstance(cell, Moves):
             return [f"{declare} = {self._moves(stage)};"]

@@ -5,6 +5,7 @@ from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.design import FlatDesign
 from kera_hw.rtl.lower.ranges import type_range
 from kera_hw.rtl.techmap import scalar, words
+from kera_hw.rtl.techmap.after import shown_by_states
 from kera_hw.rtl.techmap.controls import place_controls, with_controls
 from kera_hw.rtl.techmap.cover import cover
 from kera_hw.rtl.techmap.finish import Finisher
@@ -40,6 +41,7 @@ def map_design(
     vectors = [_full(mapper, ref) for ref in flat.region.results]
     net, vectors = rebuild_parities(net, vectors, able.lut_inputs)
     others, nexts = vectors[: len(flat.outputs)], vectors[len(flat.outputs) :]
+    others = shown_by_states(net, others, flat.states, nexts, part)
     written = with_controls(net, others, flat.states, nexts, part, wanted.controls)
     vectors = [*others, *(bits for state in written for bits in state.vectors())]
     chosen = cover(net, vectors, able.lut_inputs)

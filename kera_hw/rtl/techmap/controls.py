@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
+from kera_hw.graph.node import Origin
 from kera_hw.rtl.lower.design import FlatState
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.area import Area
@@ -253,9 +254,15 @@ class _Finder:
         """A run of bits with its signals, which work in the stages that write the two states."""
         enable = reset = ()
         if run.held != NEVER:
+            self.net.origin = self._origin(run.held)
             moves = self.net.source("moves", 1, (enabling,))
             enable = self.net.logic(truth.AND_NOT, (moves, run.held), 1)
         if run.cleared != NEVER:
+            self.net.origin = self._origin(run.cleared)
             moves, restart = (self.net.source(kind, 1, (resetting,)) for kind in ("moves", "restart"))
             reset = self.net.logic(_RESET, (moves, run.cleared, restart), 1)
         return Group(run.low, run.width, enable, reset, run.data)
+
+    def _origin(self, condition: Bits) -> Origin | None:
+        (segment,) = condition
+        return None if segment.cell is None else self.net.items[segment.cell].origin

@@ -141,6 +141,10 @@ class Finisher:
                 (state,) = item.data
                 assert isinstance(state, int)
                 return (out.Moves if item.kind == "moves" else out.Restart)(width=1, state=state)
+            case "after":
+                (state,) = item.data
+                assert isinstance(state, int)
+                return out.StateNext(width=width, state=state)
             case "mul":
                 a_signed, b_signed, latency = item.data
                 assert isinstance(latency, int)

@@ -102,6 +102,7 @@ class Search:
 
     def _chosen(self, segment: Segment, place: int, item: Item) -> Iterator[Piece]:
         """The run cut where the pieces of any of its operands are, and each part by the item's rule."""
+        self.net.origin = item.origin
         operands: list[Bits] = []
         rows: list[list[Piece]] = []
         for bits in _choices(item):

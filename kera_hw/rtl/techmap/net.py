@@ -17,9 +17,9 @@ Data = tuple[object, ...]
 class Item:
     """One cell: kind, output width, input vectors, and what the kind needs beside.
 
-    Kinds and their data: input (bus, low); state, moves, restart (index of the state); lut (table) over
-    ``ins``; add (table) over ins[1:-1], with ins = (a, operands..., carry) and carry () for none;
-    mul (a_signed, b_signed, latency); mux with ins = (select, choices...); rom (contents);
+    Kinds and their data: input (bus, low); state, after, moves, restart (index of the state);
+    lut (table) over ``ins``; add (table) over ins[1:-1], with ins = (a, operands..., carry) and carry ()
+    for none; mul (a_signed, b_signed, latency); mux with ins = (select, choices...); rom (contents);
     bram (register ranks, contents...); fold (registers, step, count).
     """
 
@@ -38,7 +38,7 @@ class Item:
 
 _DELAY = {
     "lut": 12, "add": 28, "mul": 70, "mux": 16, "rom": 18, "bram": 30, "fold": 5, "input": 0, "state": 0,
-    "moves": 0, "restart": 0,
+    "after": 0, "moves": 0, "restart": 0,
 }
 """Rough delay of a kind in units of 0.1 ns: only the order in which sums are joined depends on it."""
 
