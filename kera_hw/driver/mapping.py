@@ -85,10 +85,14 @@ def _has_controls(netlist: Netlist) -> bool:
 
 
 def _bears(found: Mapped, plain: Mapped) -> bool:
-    """Whether a schedule with controls is as good as that without."""
+    """Whether a schedule with controls is as good as that without: in cycles, and for its LUTs or sites."""
     if found.plan is None or plain.plan is None:
         return plain.plan is None and found.plan is not None
-    return not _improves(plain, found)
+    cycles = found.plan.initiation_interval, found.plan.latency_cycles
+    most = plain.plan.initiation_interval, plain.plan.latency_cycles
+    new, old = found.plan.estimate, plain.plan.estimate
+    fast_enough = new.fmax_mhz >= min(found.plan.clock_mhz, _AS_FAST * old.fmax_mhz)
+    return cycles <= most and ((new.lut < old.lut and fast_enough) or not _improves(plain, found))
 
 
 def _improves(found: Mapped, other: Mapped) -> bool:

@@ -169,8 +169,8 @@ class Settling:
                     place = (bit.cell, bit.low)
                     found[place] = min(found[place], limit)
 
-        for state in netlist.states:
-            need(state.next, float(self.budget_ps))
+        for bits in (bits for state in netlist.states for bits in state.operands()):
+            need(bits, float(self.budget_ps))
         for index in range(len(netlist.cells) - 1, -1, -1):
             cell = netlist.cells[index]
             route = model.route_ps(cell, _FANOUT)
@@ -189,7 +189,7 @@ class Settling:
             read = (bit for bits in vectors for bit in runs.bits(bits) if bit.cell is not None)
             return max((arrival[bit.cell, bit.low] for bit in read if bit.cell is not None), default=0.0)
 
-        miss = max(0.0, last(state.next for state in netlist.states) - self.budget_ps)
+        miss = max(0.0, last(bits for state in netlist.states for bits in state.operands()) - self.budget_ps)
         end = last(output.bits for output in netlist.outputs)
         return round(miss / 100), netlist_luts(netlist, self.model.device), end
 
