@@ -150,7 +150,9 @@ class Program:
         With the emitter ``amaranth`` it is Amaranth throughout and runs in ``amaranth.sim``; ``text`` makes
         it an instance of its Verilog, quicker for large kernels. ``cells`` are ``generic`` operators, those
         of the ``device`` that the plan counts on, or ``auto``: the device's in Verilog and where Amaranth
-        builds for a platform, else generic.
+        builds for a platform, else generic. The ports have the shapes of their types; without a handshake
+        ``i`` and ``o`` are structs, with ``in_valid`` and ``out_valid`` where state or an interval asks for
+        them.
         """
         from kera_hw.driver.component import make_component
 
