@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from kera_hw.graph.node import Node, Origin, Ref
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.ranges import type_range
-from kera_hw.rtl.techmap import constmul, folded, gating, linear, product, scalar, words
+from kera_hw.rtl.techmap import cases, constmul, folded, gating, linear, product, scalar, words
 from kera_hw.rtl.techmap.demand import demanded
 from kera_hw.rtl.techmap.forms import Atom, Form, combine, scale
 from kera_hw.rtl.techmap.forms import summands as _summands
@@ -56,6 +56,7 @@ class Mapper:
         self._in_logic: set[Node] = set()
         self._spare_dsps = self._allot_dsps()
         self._tables = Tables(source, able)
+        self._cases, self._inside = cases.Finder(source).cases(self._linear)
         self.notes += filter(None, [self._tables.note()])
         self._forms: dict[Ref, Form] = {}
         self._tiles: dict[Ref, list[tuple[Word, int]]] = {}
@@ -363,12 +364,16 @@ class Mapper:
 
     def _map(self, node: Node) -> None:
         opcode = node.opcode
-        if opcode in ("core.constant", "core.param"):
+        if opcode in ("core.constant", "core.param") or node in self._inside:
             return
         ref = Ref(node, 0)
         if opcode == "tensor.index":
             index = self.word(node.inputs[1])
             self._settle(ref, self._tables.read(self.net, node, index, self.wanted[ref]))
+            return
+        if node in self._cases:
+            case = self._cases[node]
+            self._settle(ref, cases.realise(self.net, self.source, case, self.word, self.wanted[ref]))
             return
         args = [self.word(ref) for ref in node.inputs]
         if opcode == "integer.add_carry":
@@ -410,10 +415,14 @@ class Mapper:
 
     def _select_tree(self, node: Node) -> Word | None:
         """Four-way (or wider) selection: branches that select on one shared condition."""
+
+        def branches_here(ref: Ref) -> bool:
+            return self._opens(ref) and ref.node not in self._cases
+
         conditions = [node.inputs[0]]
         choices = [node.inputs[2], node.inputs[1]]
         while len(conditions) < 8:
-            inner = {c.node.inputs[0] for c in choices if self._opens(c)}
+            inner = {c.node.inputs[0] for c in choices if branches_here(c)}
             if len(inner) != 1:
                 break
             condition = inner.pop()
@@ -423,7 +432,7 @@ class Mapper:
             choices = [
                 item
                 for c in choices
-                for item in ((c.node.inputs[2], c.node.inputs[1]) if self._opens(c) else (c, c))
+                for item in ((c.node.inputs[2], c.node.inputs[1]) if branches_here(c) else (c, c))
             ]
         if len(conditions) < 2 or len(set(choices)) < 3:
             return None
