@@ -1,4 +1,4 @@
-"""`python -m bench`: all benchmarks, or one: qor, fpu, estimate, compile, stream."""
+"""`python -m bench`: all benchmarks, or one: qor, control, fpu, estimate, compile, stream."""
 from __future__ import annotations
 
 import sys
@@ -6,7 +6,7 @@ from importlib import import_module
 
 BENCHES = {
     "qor": "bench.qor", "fpu": "bench.fpu", "estimate": "bench.estimate_error", "compile": "bench.compile",
-    "stream": "bench.stream",
+    "stream": "bench.stream", "control": "bench.control",
 }
 
 

@@ -110,4 +110,4 @@ def _improves(found: Mapped, other: Mapped) -> bool:
     fast_enough = sooner >= _AS_FAST or (cheaper and a.fmax_mhz >= new.clock_mhz)
     if a.lut <= b.lut and a.ff <= b.ff and fast_enough:
         return (a.lut, a.ff) != (b.lut, b.ff) or new.latency_cycles < old.latency_cycles
-    return a.lut < b.lut * min(_MORE_LUTS, sooner) and a.ff < b.ff * sooner
+    return a.lut < b.lut * min(_MORE_LUTS, sooner) and a.ff <= b.ff

@@ -15,7 +15,7 @@ from .hw_random import check
 
 
 def ladder(rng: random.Random, store: Store, value: Ref, branches: list[Ref], rungs: int) -> Ref:
-    """Selections one behind the other, their conditions on ``value`` alone, or now and then on something else."""
+    """Selections one behind the other, their conditions on ``value``, now and then on something else."""
     kind = value.type
     assert isinstance(kind, IntType)
     result = rng.choice(branches)
@@ -85,7 +85,8 @@ def test_a_machine_of_256_states_is_a_table(tmp_path: Path) -> None:
 def test_many_branches_that_move_are_chosen_in_a_tree(tmp_path: Path) -> None:
     rng = random.Random(4)
     contents = [rng.choice(["a", "b", "c", "d"]) for _ in range(64)]
-    source = f"pub fn f(s: u6, a: u16, b: u16, c: u16, d: u16) -> u16 {{\n    match s {{\n{arms(contents)}    }}\n}}\n"
+    head = "pub fn f(s: u6, a: u16, b: u16, c: u16, d: u16) -> u16"
+    source = f"{head} {{\n    match s {{\n{arms(contents)}    }}\n}}\n"
     plan = planned(tmp_path, source, 150.0)
     assert plan.latency_cycles <= 2
     assert plan.estimate.lut <= 50

@@ -22,16 +22,22 @@ from kera_hw.schedule.netlist import Bits, concat, const_bits
 from kera_hw.types import BoolType, IntType
 
 _LEAST_RUNGS = 3
-_MOST_BITS = 16
+_MOST_BITS = 12
 _TABLE_BITS = 10
 _DENSE = 4
 """Numbers for each rung up to which a table is worth its rows; a LUT holds 16 of them anyway."""
 _LUT_ROWS = 16
 
-_COMPARE: Mapping[str, Callable[[int, int], bool]] = {
-    "compare.eq": lambda a, b: a == b, "compare.ne": lambda a, b: a != b,
-    "compare.lt": lambda a, b: a < b, "compare.le": lambda a, b: a <= b,
-    "compare.gt": lambda a, b: a > b, "compare.ge": lambda a, b: a >= b,
+_FAR = 1 << 80
+_BOUNDS: Mapping[str, Callable[[int], tuple[int, int]]] = {
+    "compare.eq": lambda c: (c, c), "compare.ne": lambda c: (c, c),
+    "compare.lt": lambda c: (-_FAR, c - 1), "compare.le": lambda c: (-_FAR, c),
+    "compare.gt": lambda c: (c + 1, _FAR), "compare.ge": lambda c: (c, _FAR),
+}
+"""The least and the greatest integer for which a comparison with a constant holds (``ne``: fails)."""
+_MIRRORED = {
+    "compare.lt": "compare.gt", "compare.gt": "compare.lt",
+    "compare.le": "compare.ge", "compare.ge": "compare.le",
 }
 
 
@@ -127,7 +133,7 @@ class Finder:
             node = node.inputs[0].node
         if node.opcode == "bits.test":
             found = node.inputs[0]
-        elif node.opcode in _COMPARE:
+        elif node.opcode in _BOUNDS:
             known = [ref for ref in node.inputs if self.source.constant(ref) is None]
             if len(known) != 1:
                 return None
@@ -147,32 +153,34 @@ class Finder:
     def _numbers(self, node: Node, value: Ref) -> int | None:
         width, kind = width_of(value.type), value.type
         assert isinstance(kind, IntType)
-        count = 1 << width
+        every = (1 << (1 << width)) - 1
         if node.opcode == "bits.test" and node.inputs[0] == value:
             index = node.attr("index")
             assert isinstance(index, int)
             step = 1 << min(index, width - 1)
-            ones = (1 << step) - 1 << step
-            return sum(ones << start for start in range(0, count, 2 * step))
+            return every // ((1 << 2 * step) - 1) * ((1 << step) - 1 << step)
         if node.opcode == "bits.not" and isinstance(node.types[0], BoolType):
             inner = self._mask(node.inputs[0], value)
-            return None if inner is None else inner ^ (1 << count) - 1
-        if node.opcode not in _COMPARE or value not in node.inputs:
+            return None if inner is None else inner ^ every
+        if node.opcode not in _BOUNDS or value not in node.inputs:
             return None
         place = node.inputs.index(value)
         other = self.source.constant(node.inputs[1 - place])
         if other is None:
             return None
-        if node.opcode in ("compare.eq", "compare.ne"):
-            one = 1 << (other & count - 1) if kind.min <= other <= kind.max else 0
-            return one if node.opcode == "compare.eq" else one ^ (1 << count) - 1
-        holds = _COMPARE[node.opcode]
-        found = 0
-        for number in range(count):
-            shown = kind.wrap(number)
-            if holds(shown, other) if place == 0 else holds(other, shown):
-                found |= 1 << number
-        return found
+        low, high = _BOUNDS[node.opcode if place == 0 else _MIRRORED.get(node.opcode, node.opcode)](other)
+        found = _patterns(kind, max(low, kind.min), min(high, kind.max))
+        return found ^ every if node.opcode == "compare.ne" else found
+
+
+def _patterns(kind: IntType, low: int, high: int) -> int:
+    """The bit patterns of all integers from ``low`` to ``high``."""
+    if low > high:
+        return 0
+    if low < 0:
+        negative = ((1 << min(high, -1) - low + 1) - 1) << (low + (1 << kind.width_bits))
+        return negative | _patterns(kind, 0, high)
+    return (1 << high + 1) - (1 << low)
 
 
 def realise(net: Net, source: Source, case: Case, word: Callable[[Ref], Word], wanted: int) -> Word:
