@@ -46,7 +46,7 @@ ROWS: tuple[tuple[str, str, str, str | None], ...] = (
     ),
     (
         "K0115", 'fn f(a: u8) -> u8 { «println!("x", a)»; a }',
-        'write `print("label", x)`, and `! io` in the signature', None,
+        'write `print("x", a)`, and `! io` in the signature', None,
     ),
     (
         "K0115",
@@ -317,4 +317,11 @@ ROWS: tuple[tuple[str, str, str, str | None], ...] = (
         "K0115", "fn f(a: u8) -> u8 { let mut i = a; «i--»; i }", "write an assignment",
         "fn f(a: u8) -> u8 { let mut i = a; i -= 1; i }",
     ),
+    ("K0115", "fn f(x: u8) «=>» u8 { x }", "write `->`", "fn f(x: u8) -> u8 { x }"),
+    ("K0115", "fn g(x: &u8) -> u8 { «*»x }", "remove the `*`", "fn g(x: &u8) -> u8 { x }"),
+    (
+        "K0115", 'fn f(x: u8) -> u8 { «println!("x = {}", x)»; x }',
+        'write `print("x", x)`, and `! io` in the signature', None,
+    ),
+    ("K0209", "fn f(x: u8) -> u8 { x.«wrapping_add»(1) }", "", None),
 )

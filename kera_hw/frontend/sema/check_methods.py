@@ -35,6 +35,19 @@ def _method(ctx: Context, expr: ast.MethodCall) -> Value:
     return handler(ctx, expr, token.span)
 
 
+#: Methods of other languages, and what does the same here.
+_FOREIGN = {
+    "wrapping_add": "`+` wraps", "wrapping_sub": "`-` wraps", "wrapping_mul": "`*` wraps",
+    "count_ones": "write `popcount(x)`", "leading_zeros": "write `clz(x)`",
+    "trailing_zeros": "write `ctz(x)`", "rotate_left": "write `rotl(x, n)`",
+    "rotate_right": "write `rotr(x, n)`", "swap_bytes": "write `reverse_bytes(x)`",
+    "pow": "multiply, or shift 1 for a power of two",
+    "iter": "`map`, `zip`, `reduce` and `scan` go over tensors",
+    "fold": "write `reduce(a, init, |acc, x| ..)`", "size": "write `len(a)`", "length": "write `len(a)`",
+    "unwrap": "every value is there",
+}
+
+
 def _unknown(ctx: Context, expr: ast.MethodCall, name: str, span: Span) -> Value:
     if name in ("rev", "step_by"):
         return ctx.fail("K0209", f"`{name}` belongs to the range of a `for`.", span, expr.span)
@@ -47,6 +60,8 @@ def _unknown(ctx: Context, expr: ast.MethodCall, name: str, span: Span) -> Value
         hint, fix = "; an instance of a stream has `step`.", Fix("use `step`", span, "step")
     elif shallow(ctx.expr(receiver, expr.span).type) is ERROR:
         return broken(expr.span)
+    elif name in _FOREIGN:
+        hint = f"; {_FOREIGN[name]}."
     elif name in BUILTINS or ctx.lookup(name) is not None:
         hint = f"; write it as a call: `{name}(..)`."
     elif meant := closest(name, list(METHODS)):

@@ -161,6 +161,8 @@ class Expressions(Foreign):
         kind = self.current
         if kind is K.PLUS:
             return self.step_before(struct_ok)
+        if kind is K.STAR and self.nth(1) in (K.IDENT, K.L_PAREN):
+            return self.dereference(struct_ok)
         if kind is K.IDENT and (found := self.prefix_word(struct_ok)) is not None:
             return found
         if kind not in (K.MINUS, K.BANG, K.AMP) or (kind is K.MINUS and self.nth(1) in (K.INT, K.FLOAT)):

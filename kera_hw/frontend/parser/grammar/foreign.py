@@ -5,8 +5,10 @@ to write instead, and leaves an ERROR node where an expression would stand.
 """
 from __future__ import annotations
 
+import re
+
 from kera_hw.frontend.parser.core import CLOSERS, EXPR_START, OPENERS, ParserCore
-from kera_hw.frontend.parser.grammar.foreign_words import MACROS, OPERATORS, scalar_type
+from kera_hw.frontend.parser.grammar.foreign_words import MACROS, OPERATORS, PRINTS, scalar_type
 from kera_hw.frontend.parser.rules import Completed
 from kera_hw.frontend.syntax.kinds import SyntaxKind
 from kera_hw.support import Fix, Span
@@ -107,6 +109,17 @@ class Foreign(ParserCore):
             self.foreign("The language has no `++`.", span, fix)
         elif not echo:
             self.foreign("There is no `+` before a value.", sign, Fix("remove it", sign, "", safe=True))
+        return self.close(marker, K.ERROR)
+
+    def dereference(self, struct_ok: bool) -> Completed:
+        """`*x`."""
+        marker, mark = self.open(), self.span_here()
+        echo = self.near_bad[self.pos]
+        self.bump()
+        self.unary_operand(struct_ok)
+        if not echo:
+            fix = Fix("remove the `*`", mark, "")
+            self.foreign("There are no pointers; what is lent is used by its name.", mark, fix)
         return self.close(marker, K.ERROR)
 
     def refuse_operator(self, found: Completed, operator: tuple[str, str, int, int], span: Span) -> None:
@@ -244,7 +257,7 @@ class Foreign(ParserCore):
         elif name == "vec":
             fix = Fix("list the elements", span, f"[{inner}]")
         else:
-            fix = Fix(MACROS.get(name, "call a function"))
+            fix = Fix(_print_advice(inner) if name in PRINTS else MACROS.get(name, "call a function"))
         self.foreign(f"The language has no macros such as `{name}!`.", span, fix)
         return True
 
@@ -356,6 +369,15 @@ def _slice_advice(name: str, low: str, sign: str, high: str, span: Span) -> tupl
     message = "A range in an index is written with `..`, and bits are taken with `bits`."
     bits, elements = f"{name}.bits({low}, {high})", f"{name}[{low}..{high}]"
     return message, span, Fix(f"for bits write `{bits}`, for elements `{elements}`")
+
+
+def _print_advice(arguments: str) -> str:
+    """What `println!(arguments)` is: the text before the first place is the label."""
+    found = re.match(r'"([^"{]*)[^"]*"\s*,?\s*(.*)', arguments, re.DOTALL)
+    label = found[1].strip(" =:") if found is not None else ""
+    values = found[2] if found is not None else "x"
+    call = f'print("{label or "label"}"{", " if values else ""}{values})'
+    return f"write `{call}`, and `! io` in the signature"
 
 
 #: Operators made of several tokens: as written, the tokens, in Kera, and how tightly they bind.

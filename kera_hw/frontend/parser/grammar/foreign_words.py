@@ -8,13 +8,11 @@ OPERATORS: dict[bytes, tuple[str, int]] = {
     b"and": ("&&", 2), b"or": ("||", 1), b"xor": ("^", 5), b"mod": ("%", 9), b"is": ("==", 3),
 }
 
-#: Macros by name: what to write.
+#: Macros that print, and what others are here.
+PRINTS = ("println", "print", "eprintln", "eprint", "dbg")
 MACROS: dict[str, str] = {
-    **dict.fromkeys(
-        ("println", "print", "eprintln", "eprint", "dbg", "format"),
-        "write `print(\"label\", x)`, and `! io` in the signature",
-    ),
     "panic": "a function always gives a value: add one that says what is wrong",
+    "format": "text only labels what `print` shows",
 }
 
 #: What other languages call the scalar types.

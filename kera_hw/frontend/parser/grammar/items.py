@@ -82,8 +82,9 @@ class Items(ForeignStatements):
             self.close(params, K.PARAM_LIST)
         else:
             self.missing("`(` and the parameters")
-        if self.at(K.COLON) and self.same_line(1):
-            self.foreign("The result's type follows `->`.", fix=Fix("write `->`", self.span_here(), " ->"))
+        if self.at(K.FAT_ARROW) or (self.at(K.COLON) and self.same_line(1)):
+            arrow = "->" if self.at(K.FAT_ARROW) else " ->"
+            self.foreign("The result's type follows `->`.", fix=Fix("write `->`", self.span_here(), arrow))
             self.bump(K.ARROW)
             self.type_()
         elif self.eat(K.ARROW):
