@@ -28,6 +28,10 @@ APPLIED: tuple[tuple[str, str], ...] = (
         "pub fn f(a: i16, s: i32) -> i32 { let mut acc = s; acc += a * a; acc }",
         "pub fn f(a: i16, s: i32) -> i32 { let mut acc = s; acc += (a as i32) * (a as i32); acc }",
     ),
+    (
+        "pub fn f(a: i16, s: i32) -> i32 { let mut acc = s; acc += a; acc }",
+        "pub fn f(a: i16, s: i32) -> i32 { let mut acc = s; acc += a as i32; acc }",
+    ),
     ("pub fn f(v: [i16; 4]) -> i32 { sum(v) }", "pub fn f(v: [i16; 4]) -> i32 { sum(v as i32) }"),
     (
         "pub fn f(v: [i8; 4], w: [i8; 4]) -> i32 { dot(v, w) }",
@@ -112,6 +116,11 @@ def test_applied(text: str, fixed: str) -> None:
 def test_advice(text: str, words: str) -> None:
     item = _only(text)
     assert item.fix is not None and words in item.fix.message and item.fix.replacement is None
+
+
+def test_a_repaired_expression_is_shown_with_its_brackets() -> None:
+    shown = render_diagnostic(_only("pub fn f(x: u8, t: u16) -> u16 { t + ((x << 8)) }"))
+    assert shown.endswith("`t + (((x as u16) << 8))`")
 
 
 def test_suggestions_are_shown_as_code_with_one_punctuation() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kera_hw.frontend.sema.holding import common_type, factor_types, holds, loss
 from kera_hw.frontend.sema.unify import ERROR, Unknown, scalar_part, spell
 from kera_hw.frontend.syntax import ast
+from kera_hw.frontend.syntax.kinds import SyntaxKind
 from kera_hw.support import Fix, Span
 from kera_hw.types import BoolType, FixType, FloatType, IntType, Type
 
@@ -100,7 +101,7 @@ def for_operands(ctx: Context, values: Sequence[Value], op: str = "", kept: bool
         shown = spell(target)
         return Fix(f"declare `{ctx.file.text(values[0].span)}` as `{shown}`; `as {spell(kinds[0])}` "
                    f"{loss(kinds[0], kinds[-1])}")
-    return _joined(ctx, values, [target] * len(kinds), nested=bool(op))
+    return _joined(ctx, values, [target] * len(kinds), whole=bool(op), nested=bool(op) and not kept)
 
 
 def _for_factors(ctx: Context, values: Sequence[Value], kinds: Sequence[Type]) -> Fix | None:
@@ -108,14 +109,17 @@ def _for_factors(ctx: Context, values: Sequence[Value], kinds: Sequence[Type]) -
     target = next((kind for kind in kinds if isinstance(kind, FloatType)), None)
     if target is not None:
         fits = all(holds(target, kind) for kind in kinds)
-        return _joined(ctx, values, [target] * len(kinds), nested=True) if fits else None
+        return _joined(ctx, values, [target] * len(kinds), True, True) if fits else None
     found = factor_types(kinds[0], kinds[1])
     if found is None:
         return None
-    return _joined(ctx, values, found, nested=True)
+    return _joined(ctx, values, found, True, True)
 
 
-def _joined(ctx: Context, values: Sequence[Value], targets: Sequence[Type], nested: bool) -> Fix | None:
+def _joined(
+    ctx: Context, values: Sequence[Value], targets: Sequence[Type], whole: bool, nested: bool,
+) -> Fix | None:
+    """The operands in their types; ``whole``: of an operator, which is shown with both of them."""
     wrong = [(value, target) for value, target in zip(values, targets) if scalar_part(value.type) != target]
     edits: list[_Edit] = []
     for value, target in wrong:
@@ -126,11 +130,11 @@ def _joined(ctx: Context, values: Sequence[Value], targets: Sequence[Type], nest
     if not edits:
         return None
     edits.sort()
-    whole = edits[0].span.join(edits[-1].span)
-    if nested:  # an operator is shown with both of its operands
-        whole = values[0].span.join(values[-1].span)
+    span = edits[0].span.join(edits[-1].span)
+    if whole:
+        span = _with_brackets(ctx, values[0].span).join(_with_brackets(ctx, values[-1].span))
     names = " and ".join(dict.fromkeys(f"`as {spell(target)}`" for _, target in wrong))
-    return Fix(f"convert with {names}", whole, _applied(ctx, whole, edits))
+    return Fix(f"convert with {names}", span, _applied(ctx, span, edits))
 
 
 def _applied(ctx: Context, whole: Span, edits: Sequence[_Edit]) -> str:
@@ -154,6 +158,15 @@ def _converted(ctx: Context, span: Span, source: Type, target: Type, nested: boo
     except _NoPlace:
         return None
     return _applied(ctx, span, edits)
+
+
+def _with_brackets(ctx: Context, span: Span) -> Span:
+    """The place of an expression with the parentheses around it."""
+    view = _at(ctx, span)
+    node = view.node if view is not None else None
+    while node is not None and node.parent is not None and node.parent.kind is SyntaxKind.PAREN_EXPR:
+        node = node.parent
+    return node.span if node is not None else span
 
 
 def _at(ctx: Context, span: Span) -> ast.Ast | None:
