@@ -73,7 +73,7 @@ def test(
     test's own body; assertions, and calls in loops, branches and other functions, stay with the interpreter.
     Examples: kera test fir.kera; kera test fir.kera --target rtl
     """
-    from kera_hw.driver.testing import TargetTest, run_program_tests, run_tests_on
+    from kera_hw.driver.testing import TargetTest, cover_counts, run_program_tests, run_tests_on
 
     output = Output(json, quiet)
     target, options = hardware.for_target()
@@ -86,10 +86,15 @@ def test(
             tests = run_tests_on(loaded, target, options, name)
     for item in tests:
         output.text(f"{'ok    ' if item.result.passed else 'FAILED'} {item.result.name}")
+        for line in item.result.printed:
+            output.text(f"         {line}")
         for words, calls in ((target, item.simulated), ("interp", item.interpreted)):
             for call, times in Counter(calls).items():
                 output.text(f"         {words}: {call}{f', {times} times' if times > 1 else ''}")
     failed = [item.result for item in tests if not item.result.passed]
+    covers = cover_counts([item.result for item in tests])
+    for cover in covers:
+        output.text(cover.text())
     output.text(f"{len(tests) - len(failed)} passed, {len(failed)} failed")
     if target != "interp":
         simulated = sum(len(item.simulated) for item in tests)
@@ -97,11 +102,17 @@ def test(
         output.text(f"{simulated} calls simulated, {stayed} interpreted")
     rows = [_test_row(item, target) for item in tests]
     faults = [result.diagnostic for result in failed if result.diagnostic is not None]
-    output.finish({"target": target, "tests": rows}, faults, AT_FAULT if failed else OK)
+    faults += [cover.warning() for cover in covers if not cover.tests]
+    data: dict[str, object] = {"target": target, "tests": rows}
+    if covers:
+        data["covers"] = [cover.to_json() for cover in covers]
+    output.finish(data, faults, AT_FAULT if failed else OK)
 
 
 def _test_row(item: TargetTest, target: str) -> dict[str, object]:
     row: dict[str, object] = {"name": item.result.name, "passed": item.result.passed}
+    if item.result.printed:
+        row["printed"] = list(item.result.printed)
     if target != "interp":
         row["simulated"] = [{"function": call.function, "line": call.line} for call in item.simulated]
         row["interpreted"] = [

@@ -66,11 +66,13 @@ def run(
     kera run fir.kera --fn fir -i x=x.npy -o out.npz --batch;
     kera run fir.kera -i x=x.npy --batch --wave fir.vcd
     """  # fmt: skip
-    from kera_hw.driver.api import run_inputs
+    from kera_hw.driver.api import observe_inputs, run_inputs
+    from kera_hw.driver.build import source_files
     from kera_hw.driver.session import identity
     from kera_hw.driver.targets import make_executor
     from kera_hw.driver.values import describe_value, read_inputs, save_npz
     from kera_hw.driver.waves import check_wave
+    from kera_hw.graph import probes_of
 
     output = Output(json, quiet)
     target, options = hardware.for_target("interp" if wave is None else "rtl")
@@ -83,17 +85,23 @@ def run(
         executor = make_executor(graph, export, target, options)
         step("running")
         result = run_inputs(export, executor, values, batch, wave)
+        observed, items = observe_inputs(graph, export, target, options, values, batch)
     if wave is not None:
         output.text(f"wrote {wave}")
+    for line in observed.lines(batch):
+        output.text(line)
     if out is not None:
         save_npz(out, result)
         output.text(f"wrote {out}")
     else:
         output.text(describe_value(result))
-    data = {**identity(graph, export), "function": export.name, "target": target}
+    data: dict[str, Any] = {**identity(graph, export), "function": export.name, "target": target}
     if target != "interp":
         data["device"] = options.device
-    output.finish({**data, "result": result, "out": out, "wave": wave})
+    if probes_of(export):
+        data |= observed.to_json()
+    faults = observed.faults(export, items, source_files(loaded))
+    output.finish({**data, "result": result, "out": out, "wave": wave}, faults)
 
 
 @takes_hardware("hardware")
@@ -148,6 +156,7 @@ def verify(
     kera verify fir.kera --formal --time-limit 120;
     kera verify --receipt build/fir
     """
+    from kera_hw.driver.build import source_files
     from kera_hw.driver.targets import TARGETS
     from kera_hw.driver.verify import verify_export
 
@@ -166,11 +175,15 @@ def verify(
     loaded, graph = load_or_fail(file, output)
     export = export_or_fail(loaded, function, output)
     with output.progress("comparing", len(names)) as step:
-        report = verify_export(graph, export, names, vectors, seed, inputs or [], options, step, wave)
+        files = source_files(loaded)
+        report = verify_export(
+            graph, export, names, vectors, seed, inputs or [], options, step, wave, files
+        )
     output.text(report.text())
     if wave is not None:
         output.text(f"wrote {wave}")
-    output.finish({**report.to_json(), "wave": wave}, (), OK if report.equal else AT_FAULT)
+    status = OK if report.fine else AT_FAULT
+    output.finish({**report.to_json(), "wave": wave}, report.diagnostics, status)
 
 
 def _check_receipt(context: typer.Context, place: Path, output: Output) -> NoReturn:
@@ -190,8 +203,12 @@ def _prove(
     file: Path, function: str | None, options: TargetOptions, limit_s: float, seed: int, output: Output
 ) -> NoReturn:
     """Proofs for one export or all of them; the worst outcome is the exit status."""
+    from kera_hw.driver.build import source_files
+    from kera_hw.graph import probes_of
+
     loaded, graph = load_or_fail(file, output)
     try:
+        from kera_hw.driver.assertions import prove_checks
         from kera_hw.driver.formal import STEPS, prove_export
     except ModuleNotFoundError as lack:
         if lack.name != "bitwuzla":
@@ -202,10 +219,20 @@ def _prove(
     exports = graph.exports if function is None else (export_or_fail(loaded, function, output),)
     diagnostics: list[Diagnostic] = []
     rows: list[dict[str, Any]] = []
+    checked: list[dict[str, Any]] = []
     statuses = [OK] if exports else [NOT_PROVED]
-    with output.progress("proving", STEPS * len(exports)) as step:
+    steps = sum(STEPS + bool(probes_of(export)) for export in exports)
+    with output.progress("proving", steps) as step:
         for export in exports:
             try:
+                if probes_of(export):
+                    step("assertions")
+                    checks = prove_checks(graph, export, limit_s)
+                    found = [check.diagnostic(source_files(loaded)) for check in checks.checks]
+                    diagnostics += [item for item in found if item is not None]
+                    checked.append(checks.to_json())
+                    output.text(checks.text())
+                    statuses.append(AT_FAULT if checks.refuted else OK if checks.proved else NOT_PROVED)
                 proof = prove_export(graph, export, options, limit_s, seed, step)
             except KeraError as lack:
                 diagnostics += lack.diagnostics
@@ -216,4 +243,5 @@ def _prove(
             output.text(proof.text())
             statuses.append(AT_FAULT if proof.refuted else OK if proof.proved else NOT_PROVED)
     worst = next((s for s in (AT_FAULT, TOOL_MISSING, BAD_CALL, NOT_PROVED) if s in statuses), OK)
-    output.finish({"time_limit_s": limit_s, "proofs": rows}, diagnostics, worst)
+    data = {"time_limit_s": limit_s, "proofs": rows, **({"assertions": checked} if checked else {})}
+    output.finish(data, diagnostics, worst)

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from kera_hw.driver.observing import Observed, observe
 from kera_hw.driver.options import DEFAULT_DEVICE, Executor, TargetOptions, check_text, shown
 from kera_hw.driver.session import Loaded, find_export, load_program
 from kera_hw.driver.targets import hardware_device, make_executor, resolve_target
-from kera_hw.graph import Export, Graph, signature
+from kera_hw.graph import Export, Graph, probes_of, signature
 from kera_hw.interp import flatten_value, unflatten_value
 from kera_hw.interp.values import item_count
 from kera_hw.support import Diagnostic, KeraError
@@ -83,6 +84,17 @@ def run_inputs(
         trace_items(executor, inputs, _batch_size(export, values) if batch else 1, wave)
     function = Function(export, executor)
     return function.batch(**values) if batch else function(**values)
+
+
+def observe_inputs(
+    graph: Graph, export: Export, target: str, options: TargetOptions, values: Mapping[str, Any], batch: bool
+) -> tuple[Observed, Mapping[str, Any]]:
+    """What one item, or a batch, shows beside its results; and the values with an axis of items."""
+    if not probes_of(export):
+        return Observed(), values
+    items = values if batch else _one_item(export, values)
+    count = _batch_size(export, values) if batch else 1
+    return observe(graph, export, target, options, items, count), items
 
 
 class Program:

@@ -15,6 +15,7 @@ from typing import Any
 
 from kera_hw.driver.files import replace_files
 from kera_hw.driver.hardware import PLANNING_STEPS, HardwareDesign, design_hardware
+from kera_hw.driver.observed_verilog import file_verilog
 from kera_hw.driver.options import PLACEMENT_SEED, TargetOptions, check_choice
 from kera_hw.driver.receipt import Request, make_receipt
 from kera_hw.driver.report import render_report
@@ -100,7 +101,7 @@ def build(
             _refuse_too_large(design)
             design, rounds = _close_timing(design, options, seed, work, progress, files)
         (work / f"{name}.keg").write_bytes(write_keg(design.graph))
-        for file, text in verilog_files(design.emitted).items():
+        for file, text in verilog_files(design).items():
             (work / file).write_text(text, encoding="utf-8")
         plan = full_plan(design, rounds)
         if benches.kinds:
@@ -183,10 +184,11 @@ def _implement(design: HardwareDesign, seed: int, directory: Path, progress: Pro
     return dict(done.to_json())
 
 
-def verilog_files(emitted: Emitted) -> dict[str, str]:
+def verilog_files(design: HardwareDesign) -> dict[str, str]:
     """The module and how it is instantiated, by file name."""
+    emitted = design.emitted
     return {
-        f"{emitted.name}.v": emitted.verilog,
+        f"{emitted.name}.v": file_verilog(design),
         f"{emitted.name}_{INSTANCE}.v": verilog_template(emitted.name, emitted.port_map),
         f"{emitted.name}_{INSTANCE}.py": amaranth_template(emitted.name, emitted.port_map, emitted.protocol),
     }

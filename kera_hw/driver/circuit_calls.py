@@ -16,7 +16,20 @@ from kera_hw.driver.options import Executor, TargetOptions
 from kera_hw.driver.targets import make_executor
 from kera_hw.frontend.sema.lower_run import run_closed
 from kera_hw.frontend.sema.testing import LoweredTest
-from kera_hw.graph import Export, Graph, Node, Origin, Ref, Region, Store, regions_in_order, regions_of
+from kera_hw.graph import (
+    Export,
+    Graph,
+    Node,
+    Origin,
+    Ref,
+    Region,
+    Store,
+    only_probes,
+    probes_of,
+    regions_in_order,
+    regions_of,
+    unmarked,
+)
 from kera_hw.interp import flatten_value, unflatten_value
 from kera_hw.ops.spec import Array
 from kera_hw.support import Diagnostic, KeraError
@@ -39,6 +52,14 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class _OnTarget:
+    """An export on the target, and its observations there where it has any."""
+
+    results: Executor
+    observations: tuple[Export, Executor] | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Site:
     """A node that calls an export, and for how many items: one, or those of a stream from reset."""
 
@@ -54,8 +75,8 @@ class CircuitCalls:
         self.calls: dict[str, list[Call]] = {}
         self._noted: list[Call] = []
         self._graph, self._target, self._options = graph, target, options
-        self._exports = {item.region.hash: item for item in reversed(graph.exports)}
-        self._executors: dict[str, Executor | Diagnostic] = {}
+        self._exports = {unmarked(item.region).hash: item for item in reversed(graph.exports)}
+        self._executors: dict[str, _OnTarget | Diagnostic] = {}
 
     def evaluate(self, test: LoweredTest) -> Sequence[Array]:
         """The results of the test's region. Raises KeraError where a tool is missing or a run fails."""
@@ -83,11 +104,11 @@ class CircuitCalls:
             known[node] = (*states, *map(store.constant, kinds, results))
         return run_closed(store.region((), [known[ref.node][ref.index] for ref in test.region.results]))
 
-    def _executor(self, export: Export, origin: Origin | None) -> Executor | None:
+    def _executor(self, export: Export, origin: Origin | None) -> _OnTarget | None:
         """The export on the target, made once; None where the target refuses it. Notes the call."""
         if export.name not in self._executors:
             try:
-                made = make_executor(self._graph, export, self._target, self._options)
+                made = self._on_target(export)
             except KeraError as fault:
                 if any(item.code.startswith("K09") for item in fault.diagnostics):
                     raise
@@ -98,10 +119,18 @@ class CircuitCalls:
         self._noted.append(Call(export.name, origin and origin.line, found.message if refused else None))
         return None if isinstance(found, Diagnostic) else found
 
+    def _on_target(self, export: Export) -> _OnTarget:
+        executor = make_executor(self._graph, export, self._target, self._options)
+        if not probes_of(export):
+            return _OnTarget(executor, None)
+        observing = only_probes(export)
+        options = TargetOptions(self._options.device)
+        return _OnTarget(executor, (observing, make_executor(self._graph, observing, self._target, options)))
+
     def _site(self, node: Node) -> _Site | None:
         if node.opcode == "control.call":
             export = self._exports.get(cast(Region, node.attr("region")).hash)
-            if export is None or export.kind != "fn" or len(node.types) != len(leaf_types(export.result)):
+            if export is None or export.kind != "fn" or len(node.types) != _outputs(export):
                 return None
             return _Site(export, None, 0)
         return self._stream_site(node) if node.opcode == "control.scan" else None
@@ -118,11 +147,12 @@ class CircuitCalls:
             return None
         initial = [ref.node.hash for ref in node.inputs[:carried]]
         params = [ref.node.attr("index") for ref in call.inputs if ref.node.opcode == "core.param"]
-        count = len(call.types) - carried
+        count, total = len(leaf_types(export.result)), len(call.types)
+        order = (*range(count, count + carried), *range(count), *range(count + carried, total))
         wired = (
             initial == [var.initial.node.hash for var in export.state]
             and params == [*range(carried, carried + rows), *range(carried)]
-            and list(region.results) == [call.out(k) for k in (*range(count, count + carried), *range(count))]
+            and list(region.results) == [call.out(k) for k in order] and total == carried + _outputs(export)
         )
         return _Site(export, cast(int, node.attr("length")), carried) if wired else None
 
@@ -137,8 +167,13 @@ class CircuitCalls:
                         yield Call(export.name, origin and origin.line, _INSIDE)
 
 
-def _run(site: _Site, executor: Executor, given: Sequence[Array]) -> list[Array]:
-    """The export's result leaves, with the items along the first axis for a stream."""
+def _outputs(export: Export) -> int:
+    """Leaves of an export's result and observations."""
+    return len(leaf_types(export.result)) + sum(len(node.types) for node in probes_of(export))
+
+
+def _run(site: _Site, executor: _OnTarget, given: Sequence[Array]) -> list[Array]:
+    """The export's result leaves and observations, with the items along the first axis for a stream."""
     export, items = site.export, 1 if site.items is None else site.items
     leaves = list(given if site.items is not None else (array[None] for array in given))
     inputs: dict[str, object] = {}
@@ -146,5 +181,8 @@ def _run(site: _Site, executor: Executor, given: Sequence[Array]) -> list[Array]
         count = len(leaf_types(kind))
         inputs[name] = unflatten_value(kind, leaves[:count])
         leaves = leaves[count:]
-    results = flatten_value(export.result, executor.run(inputs, items), items)
+    results = flatten_value(export.result, executor.results.run(inputs, items), items)
+    if executor.observations is not None:
+        observing, runner = executor.observations
+        results += flatten_value(observing.result, runner.run(inputs, items), items)
     return results if site.items is not None else [array[0] for array in results]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from kera_hw.driver.session import identity
 from kera_hw.driver.shrink import Mismatch
 from kera_hw.driver.targets import make_executor
 from kera_hw.driver.verify import compare_executors
-from kera_hw.graph import Export, Graph
+from kera_hw.graph import Export, Graph, without_probes
 from kera_hw.interp import unflatten_value
 from kera_hw.rtl.formal.cells import NotModelled
 from kera_hw.rtl.formal.circuit import emitted_circuit
@@ -144,6 +144,7 @@ def prove_export(
     verdicts: list[Verdict] = []
     mismatches: list[Mismatch] = []
     diagnostics: list[Diagnostic] = []
+    export, whole = without_probes(export), export
     try:
         reference: Implementation | None = None
         for implementation in design_levels(design, progress):
@@ -157,7 +158,7 @@ def prove_export(
         raise KeraError([_no_meaning(export, lack)]) from None
     except ToolError as fault:
         raise KeraError([fault.diagnostic]) from None
-    names = identity(graph, export)
+    names = identity(graph, whole)
     return Proof(
         export.name, names["fingerprint"], names["program_fingerprint"],
         tuple(verdicts), tuple(mismatches), tuple(diagnostics),
@@ -233,8 +234,7 @@ def _shown(
 
     Otherwise the solver's own item, as for a stream: an item with the state it meets.
     """
-    patterns = iter(found.inputs)
-    inputs = {name: _value(kind, patterns) for name, kind in export.params}
+    inputs = patterns_value(export, found.inputs)
     if export.kind == "fn":
         simulated = _simulated(graph, export, options, inputs)
         if simulated is not None:
@@ -271,6 +271,12 @@ def _place(export: Export, number: int) -> tuple[str, tuple[int, ...]]:
             return name, tuple(int(i) for i in np.unravel_index(number, shape)) if shape else ()
         number -= size
     raise AssertionError("there is no such result")
+
+
+def patterns_value(export: Export, inputs: Sequence[int]) -> dict[str, Any]:
+    """An item's parameters by name, as a batch of one, from the patterns of their scalars."""
+    patterns = iter(inputs)
+    return {name: _value(kind, patterns) for name, kind in export.params}
 
 
 def _value(kind: Type, patterns: Iterator[int]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from kera_hw.driver.mapping import map_and_schedule
 from kera_hw.driver.options import LATENCY, TargetOptions
 from kera_hw.driver.session import identity, optimise, single_export_graph
-from kera_hw.graph import Export, Graph, Store, signature
+from kera_hw.graph import Export, Graph, Store, signature, without_probes
 from kera_hw.rtl.emit.handshake import MOST_DATA_BITS
 from kera_hw.rtl.emit.naming import module_name, module_refusal
 from kera_hw.rtl.emit.verilog import (
@@ -111,10 +111,14 @@ def design_hardware(
     progress: Progress = lambda _: None,
     files: dict[str, SourceFile] | None = None,
     scale: float = 1.0,
+    inner: bool = False,
 ) -> HardwareDesign:
-    """Runs the hardware path. Raises KeraError (K06xx, K07xx, K095x) where the design cannot be made."""
+    """Runs the hardware path; ``inner`` for a module inside another's.
+
+    Raises KeraError (K06xx, K07xx, K095x) where the design cannot be made.
+    """
     emitter: Emitter = "amaranth" if options.emitter == "amaranth" else "text"
-    planned = plan_hardware(graph, export, options, progress, files, scale)
+    planned = plan_hardware(graph, export, options, progress, files, scale, inner)
     check_port_bits(export, planned, emitter)
     progress("writing Verilog")
     try:
@@ -162,14 +166,15 @@ def plan_hardware(
     progress: Progress = lambda _: None,
     files: dict[str, SourceFile] | None = None,
     scale: float = 1.0,
+    inner: bool = False,
 ) -> PlannedHardware:
     """The hardware path without its last step. Raises KeraError where no plan can be made."""
     device = find_device(options.device)
     assert device is not None, "options are checked when they are made"
-    renamed = _check_name(export.name)
+    renamed = [] if inner else _check_name(export.name)
     progress("lowering")
     store = Store()
-    optimised = optimise(single_export_graph(graph, export)).graph
+    optimised = optimise(single_export_graph(graph, without_probes(export))).graph
     store.origins.update(optimised.origins)
 
     def planned(flat: FlatDesign, wanted: TargetOptions) -> _Planned:

@@ -139,7 +139,7 @@ def _again(
         return [*checks, Check("the circuit can be made again", fault.diagnostics[0])]
     hint = "It was made by other versions; check it with those." if other_tools else None
     again = {"plan.json": plan is not None and _same_plan(plan, design)}
-    for file, text in verilog_files(design.emitted).items():
+    for file, text in verilog_files(design).items():
         again[file] = read_bytes(directory / file, MAX_DATA_BYTES) == text.encode()
     for file, same in again.items():
         what = f"{file} comes out of {keg.name} again"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from kera_hw.driver.observing import Observed, observe
 from kera_hw.driver.options import VECTOR_SEED, VECTORS, Executor, TargetOptions
 from kera_hw.driver.sampling import map_leaves, random_value
 from kera_hw.driver.session import identity
@@ -16,10 +17,10 @@ from kera_hw.driver.shrink import Mismatch, first_difference, minimise
 from kera_hw.driver.targets import make_executor
 from kera_hw.driver.values import read_inputs
 from kera_hw.driver.waves import check_wave, has_wave, trace_comparison
-from kera_hw.graph import Export, Graph
+from kera_hw.graph import Export, Graph, probes_of
 from kera_hw.interp import flatten_value
 from kera_hw.interp.values import item_count
-from kera_hw.support import Diagnostic, KeraError
+from kera_hw.support import Diagnostic, KeraError, SourceFile
 from kera_hw.types import bit_width, leaf_types
 
 
@@ -35,6 +36,8 @@ class VerifyReport:
     bits_per_target: int
     plans: Mapping[str, Mapping[str, Any]]
     mismatches: tuple[Mismatch, ...]
+    observed: Observed = Observed()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     def __repr__(self) -> str:
         verdict = "equal" if self.equal else "DIFFERENT"
@@ -43,6 +46,11 @@ class VerifyReport:
     @property
     def equal(self) -> bool:
         return not self.mismatches
+
+    @property
+    def fine(self) -> bool:
+        """Whether the targets are equal and no assertion failed."""
+        return self.equal and not any(item.is_error for item in self.diagnostics)
 
     def text(self) -> str:
         """For people: what was compared, cycles and resources, the first difference of each target."""
@@ -58,7 +66,7 @@ class VerifyReport:
             lines.append(f"  {target}: {verdict}{_facts(plan)}")
             if failed:
                 lines.append("  " + failed.text())
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.observed.cover_lines()])
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -71,6 +79,7 @@ class VerifyReport:
             "bits_compared": self.bits_per_target,
             "plans": {name: dict(plan) for name, plan in self.plans.items()},
             "mismatches": [item.to_json() for item in self.mismatches],
+            **self.observed.to_json(),
         }
 
 
@@ -96,6 +105,7 @@ def verify_export(
     options: TargetOptions,
     progress: Callable[[str], None] = lambda _: None,
     wave: Path | None = None,
+    files: Mapping[str, SourceFile] | None = None,
 ) -> VerifyReport:
     """Runs every target on the same items and compares all result bits with the first target's.
 
@@ -114,7 +124,23 @@ def verify_export(
     if wave is not None:
         progress("waveform")
         trace_comparison(executors, report.mismatches, inputs, batch, batch - vectors, wave)
-    return report
+    return _observed(report, graph, export, targets, options, inputs, batch, files or {})
+
+
+def _observed(
+    report: VerifyReport, graph: Graph, export: Export, targets: Sequence[str], options: TargetOptions,
+    inputs: Mapping[str, Any], batch: int, files: Mapping[str, SourceFile],
+) -> VerifyReport:
+    """The report with what the first target observes, and what there is to say about that."""
+    if not probes_of(export):
+        return report
+    reference, *others = (observe(graph, export, name, options, inputs, batch) for name in targets)
+    faults = [*reference.faults(export, inputs, files), *reference.never(export, files)]
+    for name, found in zip(targets[1:], others, strict=True):
+        if found != reference:
+            message = f"What `{export.name}` asserts, covers or prints on {name} differs from {targets[0]}."
+            faults.append(Diagnostic("K0923", message))
+    return replace(report, observed=reference, diagnostics=tuple(faults))
 
 
 def draw_items(export: Export, vectors: int, seed: int, given: Sequence[str]) -> tuple[dict[str, Any], int]:

@@ -14,12 +14,13 @@ from kera_hw.graph.node import (
     signature,
 )
 from kera_hw.graph.printer import print_graph, print_region, short_hash
+from kera_hw.graph.probes import only_probes, probes_of, unmarked, with_probes, without_probes
 from kera_hw.graph.splice import splice
 from kera_hw.graph.store import Store
 from kera_hw.graph.verifier import verify_graph, verify_region
 
 __all__ = [
-    "Export", "Graph", "Node", "Origin", "Ref", "Region", "StateVar", "Store", "print_graph",
-    "print_region", "read_keg", "regions_in_order", "regions_of", "short_hash", "signature", "splice",
-    "verify_graph", "verify_region", "write_keg",
+    "Export", "Graph", "Node", "Origin", "Ref", "Region", "StateVar", "Store", "only_probes", "print_graph",
+    "print_region", "probes_of", "read_keg", "regions_in_order", "regions_of", "short_hash", "signature",
+    "splice", "unmarked", "verify_graph", "verify_region", "with_probes", "without_probes", "write_keg",
 ]

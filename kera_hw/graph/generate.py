@@ -22,7 +22,7 @@ _MAX_PARAMS = 5
 
 def generatable_ops() -> list[str]:
     """Operations a random graph may hold: all but parameters and constants (made as needed) and effects."""
-    return [name for name, spec in OPS.items() if Trait.SOURCE not in spec.traits and spec.effect is None]
+    return [name for name, spec in OPS.items() if not spec.traits & {Trait.SOURCE, Trait.OBSERVES}]
 
 
 class GraphGenerator:

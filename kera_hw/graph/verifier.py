@@ -4,14 +4,15 @@ Checks: every operation is in the registry and has exactly its attributes in can
 equal what the typing rule gives; references name existing outputs; parameters agree in index and type with
 their region; constants have the size their type asks for and are in canonical form; regions in attributes
 are themselves sound; an export's region takes the leaves of its parameters and state and gives the leaves of
-its result and next state; initial state is constant.
+its result and next state, then its observations; initial state is constant.
 Does not check: what the program means, index ranges, ownership, or effects' order (their own checkers do).
 """
 from __future__ import annotations
 
 import numpy as np
 
-from kera_hw.graph.node import Export, Graph, Node, Region, regions_of
+from kera_hw.graph.node import Export, Graph, Node, Region, regions_in_order, regions_of
+from kera_hw.graph.probes import observes
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Array, TypeRuleError
 from kera_hw.support import Diagnostic
@@ -119,17 +120,34 @@ def _canonical(kind: Type, data: bytes, dtype: np.dtype[np.generic]) -> bool:
     return bool(np.all(np.frombuffer(data, np.uint8) <= 1))
 
 
+def _split_observations(export: Export) -> list[str]:
+    """An observing operation stands at the end of an export, whole, and nowhere else."""
+    ends = [ref for ref in export.region.results if observes(ref.node)]
+    whole = [node.out(k) for node in dict.fromkeys(ref.node for ref in ends) for k in range(len(node.types))]
+    if ends != whole:
+        return [f"The observations of `{export.name}` are not each given once and whole."]
+    inner = [node for region in regions_in_order([export.region]) for node in region.nodes()]
+    apart = {ref.node for ref in ends}
+    if any(observes(node) and node not in apart for node in inner):
+        return [f"An observation of `{export.name}` does not stand at its end."]
+    if any(observes(ref.node) for node in export.region.nodes() for ref in node.inputs):
+        return [f"A value of `{export.name}` is computed from an observation."]
+    return []
+
+
 def _verify_export(export: Export, problems: list[str]) -> None:
     state = [var.initial.type for var in export.state]
     params = [leaf for _, kind in export.params for leaf in leaf_types(kind)]
     wanted = [t.hash for t in (*params, *state)]
     given = [t.hash for t in export.region.params]
-    if export.effects:
-        return  # effect tokens follow; their checker has the last word
     if given != wanted:
         problems.append(f"The region of `{export.name}` does not take its parameters' and state's leaves.")
     results = [t.hash for t in (*leaf_types(export.result), *state)]
-    if [t.hash for t in export.region.result_types] != results:
+    plain = [ref for ref in export.region.results if not observes(ref.node)]
+    if list(export.region.results[: len(plain)]) != plain:
+        problems.append(f"The observations of `{export.name}` do not come last.")
+    problems += _split_observations(export)
+    if [ref.type.hash for ref in plain] != results:
         problems.append(f"The region of `{export.name}` does not give its result's and state's leaves.")
     if any(var.initial.node.opcode != "core.constant" for var in export.state):
         problems.append(f"An initial state of `{export.name}` is not a constant.")

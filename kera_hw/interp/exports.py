@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from kera_hw.graph.node import Export, Region, regions_of
+from kera_hw.graph.probes import without_probes
 from kera_hw.interp.evaluator import Context, compile_region, unsupported_ops
 from kera_hw.interp.lanes import LEAST_ITEMS
 from kera_hw.interp.streams import empty_results, initial_state, run_items, stream_of
@@ -25,6 +26,7 @@ def run_export(export: Export, inputs: Mapping[str, Value], batch: int | bool = 
     a ``fn``, independent of each other, or the sequence a ``stream`` takes from reset. A number says how
     many items there must be, True reads it off the inputs. Raises KeraError: K0701, K0702, K0911 to K0915.
     """
+    export = without_probes(export)
     check_supported(export)
     if batch is False:
         return unflatten_value(export.result, run_leaves(export, _arguments(export, inputs, None), 1), False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from kera_hw.ops.spec import Array, Attrs, EvalCall, TypeRuleError, Unsupported
+from kera_hw.ops.spec import Array, Attrs, TypeRuleError
 from kera_hw.types import (
     BoolType,
     FixType,
@@ -191,12 +191,3 @@ def spread(args: Sequence[Array]) -> Sequence[Array]:
     return [
         arg.reshape(arg.shape[0], *(1,) * (rank - 1)) if arg.ndim == 1 else arg for arg in args
     ]
-
-
-def refuse(op: str) -> Callable[[EvalCall], Sequence[Array]]:
-    """An ``evaluate`` that computes nothing yet."""
-
-    def evaluate(call: EvalCall) -> Sequence[Array]:
-        raise Unsupported(op, (call.arg_types or call.types)[0])
-
-    return evaluate

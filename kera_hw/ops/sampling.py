@@ -17,12 +17,12 @@ from kera_hw.ops.registry import OPS
 from kera_hw.types import (
     BOOL,
     F32,
+    U32,
     BoolType,
     FixType,
     FloatType,
     IntType,
     TensorType,
-    TokenType,
     Type,
     numpy_dtype,
 )
@@ -425,8 +425,17 @@ def _transfer(choose: Chooser) -> Sample:
     return Sample((choose.tensor(ANY),), {"space": choose.pick(SPACES)})
 
 
+def _flag(choose: Chooser) -> Sample:
+    return Sample((BOOL,), {"label": choose.pick(("", "x")), "site": choose.below(3)})
+
+
 def _print(choose: Chooser) -> Sample:
-    return Sample((TokenType("io"), *_leaves(choose, 0, 2)), {"label": "x"})
+    entries, words, width_bits = choose.between(1, 3), choose.between(1, 3), choose.pick((1, 8, 33))
+    kinds = (
+        U32, TensorType(IntType(16, False), (entries,)),
+        TensorType(IntType(width_bits, False), (entries, words)),
+    )
+    return Sample(kinds, {"labels": ("x",), "types": ((IntType(width_bits, True),) * words,)})
 
 
 def _family(prefix: str, count: int, kinds: Sequence[type[Type]], verbs: str) -> dict[str, Sampler]:
@@ -503,6 +512,8 @@ SAMPLERS: dict[str, Sampler] = {
     "control.map": _map,
     "control.scan": _scan,
     "memory.transfer": _transfer,
+    "effect.assert": _flag,
+    "effect.cover": _flag,
     "effect.print": _print,
 }
 

@@ -60,6 +60,7 @@ class Trait(Enum):
     STRUCTURAL = "structural"  # moves data, computes nothing: free in hardware
     CONTROL = "control"  # holds regions
     SOURCE = "source"  # param, constant
+    OBSERVES = "observes"  # gives its operands; says what an export shows beside its results
 
 
 class EvalContext(Protocol):

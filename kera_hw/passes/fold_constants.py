@@ -37,7 +37,7 @@ class _Folder(Rewriter):
 
 def _rule(node: Candidate, work: Work) -> Sequence[Ref] | None:
     spec = OPS[node.opcode]
-    if Trait.SOURCE in spec.traits or spec.effect is not None or node.opcode == "memory.transfer":
+    if spec.traits & {Trait.SOURCE, Trait.OBSERVES} or node.opcode == "memory.transfer":
         return None
     values = [constant_array(ref) for ref in node.inputs]
     if any(value is None for value in values) or not _small(node):

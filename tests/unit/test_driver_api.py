@@ -17,7 +17,7 @@ pub fn f(p: Pair, on: bool, q: fix<12, 4>) -> (Pair, fix<12, 4>) {
 pub stream total(x: i9) -> i16 { state s: i16 = 0; s += x as i16; s }
 pub fn seven() -> u3 { 7 }
 struct Nothing {}
-pub fn talks(x: u8) -> u8 ! io { print("x", x); x }
+pub fn talks(x: u8) -> u8 ! net { send("x", x); x }
 pub fn around(n: Nothing, x: u8, none: [u8; 0], u: ()) -> (Nothing, [u8; 0], (), u8) { (n, none, u, x + 1) }
 """
 

@@ -1,14 +1,17 @@
 """Structured control: every kind of region against plain Python, lane by lane."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from kera_hw.graph.node import Ref, Region
 from kera_hw.graph.store import Store
 from kera_hw.interp import run_region, unsupported_ops
+from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Array, TypeRuleError
-from kera_hw.types import BOOL, F32, U32, IntType, TensorType, TokenType, Type
+from kera_hw.types import BOOL, F32, U32, IntType, TensorType, Type
 
 U8, U16, I16 = IntType(8, False), IntType(16, False), IntType(16, True)
 WORDS = TensorType(U16, (5,))
@@ -185,12 +188,15 @@ def test_equal_lanes_are_computed_once_and_mean_the_same() -> None:
         assert got.tolist() == [k + sum(3 * n for n in range(8)) for k in range(batch)]
 
 
-def test_unsupported_operations_are_found_in_nested_regions() -> None:
+def test_unsupported_operations_are_found_in_nested_regions(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(types: tuple[Type, ...], results: tuple[Type, ...]) -> Type | None:
+        return types[0]
+
+    monkeypatch.setitem(OPS, "floating.neg", replace(OPS["floating.neg"], unsupported=refused))
     store = Store()
-    token = TokenType("io")
-    printed = _one(store, (token, F32), store.op("effect.print", *_params(store, token, F32), label="x"))
-    region = _one(store, (token, F32), store.op("control.call", *_params(store, token, F32), region=printed))
-    assert unsupported_ops(region) == [("effect.print", token)]
+    inner = _one(store, (F32,), store.op("floating.neg", store.param(0, F32)))
+    region = _one(store, (F32,), store.op("control.call", store.param(0, F32), region=inner))
+    assert unsupported_ops(region) == [("floating.neg", F32)]
     assert unsupported_ops(_gcd(Store(), 3)) == []
 
 

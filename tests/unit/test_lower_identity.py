@@ -135,7 +135,7 @@ def test_origins_carry_line_and_the_name_of_the_let() -> None:
 
 def test_effects_without_lowering_are_refused_once_even_in_idle_loops() -> None:
     x, i = var("x"), var("i")
-    shout = hir.Op(UNIT, SPAN, "effect.print", (use(x),), {"label": "x"})
+    shout = hir.Op(UNIT, SPAN, "effect.send", (use(x),), {"channel": "x"})
     noisy = function("noisy", [x], block(loop(i, 3, stmt(shout)), result=use(x)))
     y = var("y")
     caller = function("caller", [y], block(result=hir.Call(U32, SPAN, noisy, (use(y),), ("",))))

@@ -191,7 +191,7 @@ def test_origins_name_lines_and_locals() -> None:
 
 
 def test_an_effect_without_lowering_warns_and_leaves_the_other_exports() -> None:
-    text = 'pub fn loud(x: u8) -> u8 ! io { print("x", x); x }\npub fn f(x: u8) -> u8 { x }'
+    text = 'pub fn loud(x: u8) -> u8 ! net { send("x", x); x }\npub fn f(x: u8) -> u8 { x }'
     front = compile_source(SourceFile.from_text(text), lambda name: None)
     assert [(d.code, d.is_error) for d in front.diagnostics] == [("K0502", False)]
     assert front.graph is not None and [export.name for export in front.graph.exports] == ["f"]

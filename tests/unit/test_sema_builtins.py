@@ -132,7 +132,7 @@ def test_effect(params: str, body: str, result: str, effect: str) -> None:
 def test_every_built_in_is_tried() -> None:
     text = " ".join(case[1] for case in (*CASES, *EFFECTS))
     untried = [name for name in BUILTINS if f"{name}(" not in text and f"{name}::<" not in text]
-    assert untried == ["assert", "assert_eq"]
+    assert untried == ["assert", "cover", "assert_eq"]
 
 
 def test_modes_are_spelled_out_for_floats_only() -> None:

@@ -47,6 +47,16 @@ class Arguments:
                    fix=Fix(f"use `{meant}`", span, meant) if meant else None)
         return None
 
+    def string(self, ctx: Context, name: str) -> str | None:
+        """A string literal; None (reported) for anything else."""
+        expr = self.given.get(name)
+        if isinstance(expr, ast.Literal) and expr.is_string:
+            return expr.string_value
+        if expr is not None and not isinstance(expr, ast.Error):
+            ctx.report("K0302", f"`{self.name}` takes a string here: `\"name\"`.", expr.span)
+        ctx.shared.errors += 1
+        return None
+
     def integer(self, ctx: Context, name: str, default: int | None, least: int) -> int | None:
         """A compile-time integer; None (reported) when it is none or too small."""
         if name not in self.given:

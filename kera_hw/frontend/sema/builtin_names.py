@@ -93,7 +93,8 @@ BUILTINS: dict[str, Parameters] = {
     "recv": _row("channel", "the type: `recv::<[f32; 4]>(\"channel\")`"),
     "now": _row(""),
     "random": _row("shape...", "the element type: `random::<u32>(4)`"),
-    "assert": _row("c"),
+    "assert": _row("c label?"),
+    "cover": _row("c label?"),
     "assert_eq": _row("a b"),
 }
 

@@ -7,25 +7,13 @@ from kera_hw.frontend.sema.context import Context, Value, broken, is_poison, poi
 from kera_hw.frontend.sema.elementwise import make_op
 from kera_hw.frontend.sema.types import make_tensor
 from kera_hw.frontend.sema.unify import ERROR, describe, has_error, resolve, scalar_part
-from kera_hw.frontend.syntax import ast
 from kera_hw.types import UNIT, IntType, Type, is_scalar
-
-
-def _label(ctx: Context, args: Arguments, name: str) -> str | None:
-    """A string literal; None (reported) for anything else."""
-    expr = args.given.get(name)
-    if isinstance(expr, ast.Literal) and expr.is_string:
-        return expr.string_value
-    if expr is not None and not isinstance(expr, ast.Error):
-        ctx.report("K0302", f"`{args.name}` takes a string here: `\"name\"`.", expr.span)
-    ctx.shared.errors += 1
-    return None
 
 
 def _sends(ctx: Context, args: Arguments, effect: str, op: str, label: str, values: list[Value]) -> Value:
     """An effect that takes values and gives nothing."""
     ctx.effects.append((effect, args.span))
-    text = _label(ctx, args, label)
+    text = args.string(ctx, label)
 
     def build() -> hir.Expr:
         made = [value.build() for value in values]
@@ -58,7 +46,7 @@ def _send(ctx: Context, args: Arguments) -> Value:
 def _receives(ctx: Context, args: Arguments, effect: str, op: str, label: str) -> Value:
     """An effect that gives a value of the type in the turbofish."""
     ctx.effects.append((effect, args.span))
-    text, kind = _label(ctx, args, label), args.type(ctx)
+    text, kind = args.string(ctx, label), args.type(ctx)
     if text is None or has_error(kind):
         return broken(args.span)
     if not is_scalar(scalar_part(kind)):

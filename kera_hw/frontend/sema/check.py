@@ -35,7 +35,7 @@ _REGISTERED = (
     check_lambdas,
     check_methods,
 )
-assert set(BUILTINS) - set(HANDLERS) == {"assert", "assert_eq"}
+assert set(BUILTINS) - set(HANDLERS) == {"assert", "assert_eq", "cover"}
 
 
 def check(

@@ -21,6 +21,8 @@ from kera_hw.frontend.syntax.kinds import SyntaxKind
 from kera_hw.support import Fix, Span
 from kera_hw.types import BOOL, TensorType, Type
 
+_STATEMENTS = ("assert", "assert_eq", "cover")
+
 if TYPE_CHECKING:
     from kera_hw.frontend.sema.program import Instance
 
@@ -38,9 +40,9 @@ def _call(ctx: Context, call: ast.Call) -> Value:
         ctx.shared.errors += 1
         return broken(call.span)
     if not path.is_qualified and ctx.lookup(token.text) is None and token.text in BUILTINS:
-        if token.text in ("assert", "assert_eq"):
+        if token.text in _STATEMENTS:
             walk_all(ctx, call.args)
-            return ctx.fail("K0211", f"`{token.text}` is a statement of tests, not a value.", call.span)
+            return ctx.fail("K0211", f"`{token.text}` is a statement, not a value.", call.span)
         return call_builtin(ctx, call, token.text, token.span)
     kind = scalar_type(token.text)
     if kind is not None and not path.is_qualified and ctx.lookup(token.text) is None:
@@ -338,25 +340,29 @@ def _apply_stream(ctx: Context, call: ast.Call, instance: Instance, args: list[A
 
 
 def assertion(ctx: Context, expr: ast.Expr) -> Callable[[], hir.Stmt | None] | None:
-    """The statement of an `assert` or `assert_eq` call; None when the expression is no such call."""
+    """The statement of a call in ``_STATEMENTS``; None when the expression is no such call."""
     name = expr.name if isinstance(expr, ast.Call) else None
-    if not isinstance(expr, ast.Call) or name not in ("assert", "assert_eq") or ctx.lookup(name) is not None:
+    if not isinstance(expr, ast.Call) or name not in _STATEMENTS or ctx.lookup(name) is not None:
         return None
     span = expr.span
-    if not ctx.in_test:
-        ctx.report("K0211", f"`{name}` can only stand in a `test`.", span)
+    if ctx.in_test == (name == "cover") and name != "assert":
+        where = "in functions and streams" if ctx.in_test else "in a `test`; elsewhere write `assert(a == b)`"
+        ctx.report("K0211", f"`{name}` can only stand {where}.", span)
     found = bind(ctx, name, BUILTINS[name], expr.args, span, span, expr.turbofish)
     if found is None:
         return lambda: None
-    if name == "assert":
+    if name != "assert_eq":
         condition = found.value(ctx, "c")
         ctx.expect(condition, BOOL)
-        return lambda: _asserted(hir.Assert(span, condition.build()))
+        label = found.string(ctx, "label") if found.has("label") else ""
+        if ctx.in_test:
+            return lambda: _asserted(hir.Assert(span, condition.build(), label or ""))
+        return lambda: _asserted(hir.Observe(span, name, condition.build(), label or ""))
     left, right = found.value(ctx, "a"), found.value(ctx, "b")
     ctx.expect(right, left.type, [(left.span, f"this is {describe(left.type)}")])
     return lambda: _asserted(hir.AssertEq(span, left.build(), right.build()))
 
 
-def _asserted(made: hir.Assert | hir.AssertEq) -> hir.Stmt | None:
-    parts = (made.cond,) if isinstance(made, hir.Assert) else (made.left, made.right)
+def _asserted(made: hir.Assert | hir.AssertEq | hir.Observe) -> hir.Stmt | None:
+    parts = (made.left, made.right) if isinstance(made, hir.AssertEq) else (made.cond,)
     return None if any(is_poison(part) for part in parts) else made

@@ -335,7 +335,19 @@ class AssertEq(Stmt):
 
 @dataclass(frozen=True, slots=True)
 class Assert(Stmt):
+    """Tests only: a condition that must hold."""
+
     cond: Expr
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observe(Stmt):
+    """In functions and streams: a condition that must hold (``assert``) or that should occur (``cover``)."""
+
+    kind: str
+    cond: Expr
+    label: str
 
 
 # ---------------------------------------------------------------- items

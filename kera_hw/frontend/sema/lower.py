@@ -34,6 +34,7 @@ from kera_hw.frontend.sema.lower_function import (
 )
 from kera_hw.frontend.sema.lower_index import lower_index, lower_local, lower_place_expr, lower_project
 from kera_hw.frontend.sema.lower_match import lower_match
+from kera_hw.frontend.sema.lower_observe import lower_observe, marked
 from kera_hw.graph.node import Export, Graph
 from kera_hw.graph.store import Store
 from kera_hw.support import Diagnostic
@@ -65,6 +66,7 @@ STMT_HANDLERS: dict[type, StmtHandler] = {
     hir.ExprStmt: lower_expr_stmt,
     hir.For: lower_for,
     hir.While: lower_while,
+    hir.Observe: lower_observe,
 }
 
 
@@ -86,8 +88,18 @@ def lower_program(program: hir.Program, store: Store | None = None) -> tuple[Gra
         if lowered is None:
             continue
         params = tuple((param.var.name, param.var.type) for param in function.params)
+        plain = lowered.region.results[: len(lowered.region.results) - lowered.sites.leaves]
+        observed = marked(ctx, lowered.sites, lowered.region.results[len(plain):])
+        region = ctx.store.region(lowered.region.params, [*plain, *observed])
         exports.append(Export(
-            function.public_name, function.kind, params, function.result, lowered.region, lowered.state,
+            function.public_name, function.kind, params, function.result, region, lowered.state,
             function.effects,
+        ))
+    public = [function for function in program.functions if function.public_name is not None]
+    if public and not exports:
+        names = ", ".join(f"`{function.public_name}`" for function in public)
+        ctx.diagnostics.append(Diagnostic(
+            "K0506", f"Nothing is left to build or run: {names} cannot be turned into a graph.",
+            public[0].file, public[0].span,
         ))
     return Graph(exports, ctx.store.origins), ctx.diagnostics

@@ -7,6 +7,7 @@ from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.lower_core import Leaves, Lowering
 from kera_hw.frontend.sema.lower_frame import Captures, Frame, VarLeaf
 from kera_hw.frontend.sema.lower_index import resolve_place, write_place
+from kera_hw.frontend.sema.lower_observe import hidden_changes, meet_any
 from kera_hw.frontend.sema.lower_scan import field_range, item_types
 from kera_hw.graph.node import Ref, Region
 from kera_hw.types import TensorType, Type, leaf_types
@@ -193,11 +194,14 @@ def _lower_map(ctx: Lowering, frame: Frame, expr: hir.HigherOrder) -> Leaves:
     captures = Captures(frame, len(scalars))
     inner = Frame(frame.store, scalars, captures)
     results = _lambda_body(ctx, inner, expr.body)
-    region = inner.region(results)
+    flags = hidden_changes(frame, inner)
+    region = inner.region([*results, *(flag for _, flag in flags)])
     node = ctx.store.node(
         "control.map", [*tensors, *captures.refs], {"arity": len(tensors), "region": region}
     )
-    return [node.out(index) for index in range(len(node.types))]
+    for index, (var, _) in enumerate(flags, len(results)):
+        meet_any(ctx, frame, var, node.out(index))
+    return [node.out(index) for index in range(len(results))]
 
 
 def _map_rows(
@@ -245,7 +249,12 @@ def _scan(
     inner = Frame(frame.store, leading, captures)
     value = _lambda_body(ctx, inner, body)
     results = [*value, *value] if carried_result else value
-    return scan_node(ctx, initial, items, length, inner.region(results), captures.refs)
+    flags = hidden_changes(frame, inner)
+    region = inner.region([*results, *(flag for _, flag in flags)])
+    outs = scan_node(ctx, initial, items, length, region, captures.refs)
+    for (var, _), column in zip(flags, outs[len(results):]):
+        meet_any(ctx, frame, var, column)
+    return outs[: len(results)]
 
 
 def scan_node(

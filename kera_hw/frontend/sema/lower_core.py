@@ -13,6 +13,7 @@ import numpy as np
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.lower_frame import Frame, VarLeaf, is_constant
 from kera_hw.frontend.sema.lower_scan import assigned_ranges, item_types, walk
+from kera_hw.frontend.sema.observing import SITE, Observations, Sites
 from kera_hw.graph.node import Origin, Ref, Region, StateVar
 from kera_hw.graph.store import Store
 from kera_hw.ops.spec import Array
@@ -39,12 +40,13 @@ class FailedCallee(Exception):
 @dataclass(frozen=True, slots=True)
 class LoweredFunction:
     """A function's region. Its parameters: parameter leaves, then state leaves; its results: result leaves,
-    then final leaves of `&mut` parameters, then next state leaves."""
+    then final leaves of `&mut` parameters, then next state leaves, then what it observes."""
 
     region: Region
     state: tuple[StateVar, ...]
     result_count: int
     borrowed_count: int
+    sites: Sites = Sites()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class Lowering:
         self.file = SourceFile("<none>", b"")
         self.functions: dict[hir.Function, LoweredFunction | None] = {}
         self.watches: dict[int, Watch] = {}  # by id of the assertion
+        self.observations = Observations()
+        self.print_numbers: dict[int, int] = {}  # by id of the print, in what is being lowered
         self.diagnostics: list[Diagnostic] = []
         self._exprs = expr_handlers
         self._stmts = stmt_handlers
@@ -121,6 +125,10 @@ class Lowering:
         """Leaves living in ``frame`` that the parts assign, in order of first assignment."""
         found: dict[VarLeaf, None] = {}
         for root in roots:
+            for part in walk(root):
+                for var in self.observations.assigned(part):
+                    if frame.knows(var):
+                        found.update(dict.fromkeys((var, index) for index in range(frame.leaf_count(var))))
             for part in walk(root, into_lambdas=False):
                 ranges = list(assigned_ranges(part))
                 if id(part) in self.watches:
@@ -133,6 +141,10 @@ class Lowering:
 
     def index_constant(self, value: int) -> Ref:
         return self.store.constant(U32, value)
+
+    def numbers_array(self, numbers: Sequence[int]) -> Array:
+        """Numbers of prints as a table."""
+        return np.array(numbers, numpy_dtype(SITE))
 
     def zeros(self, kind: Type) -> Ref:
         return self.store.constant(kind, np.zeros(shape_of(kind), numpy_dtype(kind)))

@@ -10,6 +10,7 @@ from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.lower_core import Leaves, Lowering, constant_array, constant_leaves
 from kera_hw.frontend.sema.lower_frame import Frame, is_constant
 from kera_hw.frontend.sema.lower_index import reshaped
+from kera_hw.frontend.sema.lower_observe import lower_print
 from kera_hw.graph.node import Ref
 from kera_hw.types import TensorType, Type, leaf_types, shape_of
 
@@ -23,6 +24,8 @@ def lower_const(ctx: Lowering, frame: Frame, expr: hir.Const) -> Leaves:
 
 
 def lower_op(ctx: Lowering, frame: Frame, expr: hir.Op) -> Leaves:
+    if expr.name == "effect.print":
+        return lower_print(ctx, frame, expr)
     if expr.name.startswith("effect."):
         verb = expr.name.removeprefix("effect.")
         raise ctx.error("K0502", f"The effect `{verb}` can't be turned into a graph yet.", expr.span)

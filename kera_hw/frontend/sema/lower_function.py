@@ -16,9 +16,10 @@ from kera_hw.frontend.sema.lower_core import (
 )
 from kera_hw.frontend.sema.lower_frame import Frame
 from kera_hw.frontend.sema.lower_index import ResolvedPlace, read_place, resolve_place, write_place
+from kera_hw.frontend.sema.lower_observe import add_observed, begin, finish, meet_any
 from kera_hw.graph.node import Ref, StateVar
 from kera_hw.support import Severity
-from kera_hw.types import flatten_type, leaf_types
+from kera_hw.types import Type, flatten_type, leaf_types
 
 
 def lower_function(ctx: Lowering, function: hir.Function) -> LoweredFunction | None:
@@ -57,13 +58,20 @@ def _build(ctx: Lowering, function: hir.Function) -> LoweredFunction:
         frame.bind(var, inputs[position : position + count])
         position += count
     assert function.body is not None
-    result = ctx.block(frame, function.body)
+    sites = ctx.observations.sites(function)
+    outer_numbers = ctx.print_numbers
+    ctx.print_numbers = {id(site.part): number for number, site in enumerate(sites.prints)}
+    begin(ctx, frame, sites)
+    try:
+        result = ctx.block(frame, function.body)
+    finally:
+        ctx.print_numbers = outer_numbers
     borrowed = [
         leaf for param in function.params if param.borrow == "&mut" for leaf in frame.leaves(param.var)
     ]
     after = [leaf for var, _ in _state_vars(ctx, function) for leaf in frame.leaves(var)]
-    region = frame.region([*result, *borrowed, *after])
-    return LoweredFunction(region, state, len(result), len(borrowed))
+    region = frame.region([*result, *borrowed, *after, *finish(ctx, frame, sites)])
+    return LoweredFunction(region, state, len(result), len(borrowed), sites)
 
 
 def _bound_vars(ctx: Lowering, function: hir.Function) -> Iterator[tuple[hir.Var, int]]:
@@ -107,11 +115,12 @@ def lower_call(ctx: Lowering, frame: Frame, expr: hir.Call) -> Leaves:
         else:
             args.extend(ctx.expr(frame, arg))
     outs = _call(ctx, target, args)
-    written = outs[target.result_count :]
+    written = outs[target.result_count :][: target.borrowed_count]
     for place in places:
         count = place.high - place.low
         write_place(ctx, frame, place, written[:count])
         written = written[count:]
+    _observed(ctx, frame, target, outs)
     return outs[: target.result_count]
 
 
@@ -127,7 +136,8 @@ def lower_stream_step(ctx: Lowering, frame: Frame, expr: hir.StreamStep) -> Leav
     target = callee(ctx, expr.stream)
     args = [leaf for arg in expr.args for leaf in ctx.expr(frame, arg)]
     outs = _call(ctx, target, [*args, *frame.leaves(expr.instance)])
-    frame.assign(expr.instance, 0, outs[target.result_count :])
+    frame.assign(expr.instance, 0, outs[target.result_count :][: len(target.state)])
+    _observed(ctx, frame, target, outs)
     return outs[: target.result_count]
 
 
@@ -138,8 +148,48 @@ def lower_stream_apply(ctx: Lowering, frame: Frame, expr: hir.StreamApply) -> Le
     initial = [var.initial for var in target.state]
     rows = [kind for param in expr.stream.params for kind in leaf_types(param.var.type)]
     leading = [*(ref.type for ref in initial), *rows]
+    if target.sites.entries and frame.knows(ctx.observations.record):
+        return _printing_apply(ctx, frame, target, initial, items, leading, expr.length)
     inner = Frame(ctx.store, leading)
     inputs = [ctx.store.param(index, kind) for index, kind in enumerate(leading)]
     outs = _call(ctx, target, [*inputs[len(initial):], *inputs[: len(initial)]])
-    region = inner.region([*outs[target.result_count :], *outs[: target.result_count]])
-    return scan_node(ctx, initial, items, expr.length, region)[len(initial):]
+    split, flags = target.result_count, len(target.sites.checks)
+    last = split + len(initial)
+    region = inner.region([*outs[split:last], *outs[:split], *outs[last : last + flags]])
+    outs = scan_node(ctx, initial, items, expr.length, region)[len(initial):]
+    for site, column in zip(target.sites.checks, outs[split:]):
+        meet_any(ctx, frame, ctx.observations.var(site), column)
+    return outs[:split]
+
+
+def _printing_apply(
+    ctx: Lowering, frame: Frame, target: LoweredFunction, initial: Leaves, items: Leaves,
+    leading: list[Type], length: int,
+) -> Leaves:
+    """The same for a stream that prints: the observations so far go from item to item beside its state."""
+    hidden = [*map(ctx.observations.var, target.sites.checks), ctx.observations.record]
+    begun = [leaf for var in hidden for leaf in frame.leaves(var)]
+    rows, states = leading[len(initial):], leading[: len(initial)]
+    carried = [*states, *(ref.type for ref in begun)]
+    inner = Frame(ctx.store, [*carried, *rows])
+    inputs = [ctx.store.param(index, kind) for index, kind in enumerate(inner.leading)]
+    position = len(initial)
+    for var in hidden:
+        inner.bind(var, inputs[position : position + frame.leaf_count(var)])
+        position += frame.leaf_count(var)
+    outs = _call(ctx, target, [*inputs[len(carried):], *inputs[: len(initial)]])
+    _observed(ctx, inner, target, outs)
+    split = target.result_count
+    after = [leaf for var in hidden for leaf in inner.leaves(var)]
+    region = inner.region([*outs[split : split + len(initial)], *after, *outs[:split]])
+    found = scan_node(ctx, [*initial, *begun], items, length, region)
+    position = len(initial)
+    for var in hidden:
+        count = frame.leaf_count(var)
+        frame.assign(var, 0, found[position : position + count])
+        position += count
+    return found[position:]
+
+
+def _observed(ctx: Lowering, frame: Frame, target: LoweredFunction, outs: Leaves) -> None:
+    add_observed(ctx, frame, target.sites, outs[len(outs) - target.sites.leaves :])

@@ -126,6 +126,7 @@ _PARTS: dict[type, Callable[[Any], Iterator[Part]]] = {
     hir.While: lambda p: iter((p.cond, p.body)),
     hir.AssertEq: lambda p: iter((p.left, p.right)),
     hir.Assert: lambda p: iter((p.cond,)),
+    hir.Observe: lambda p: iter((p.cond,)),
 }
 
 

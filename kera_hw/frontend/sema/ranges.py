@@ -43,6 +43,7 @@ STMT_RULES: dict[type, StmtRule] = {
     hir.While: ranges_stmt.while_loop,
     hir.AssertEq: ranges_stmt.assert_eq,
     hir.Assert: ranges_stmt.assert_true,
+    hir.Observe: ranges_stmt.assert_true,
 }
 
 

@@ -16,8 +16,11 @@ from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.lower import new_lowering
 from kera_hw.frontend.sema.lower_core import FailedCallee, LowerError, Lowering, Watch, nest_leaves
 from kera_hw.frontend.sema.lower_frame import Frame
+from kera_hw.frontend.sema.lower_observe import begin, finish
 from kera_hw.frontend.sema.lower_run import RunError, run_closed
 from kera_hw.frontend.sema.lower_scan import walk
+from kera_hw.frontend.sema.observing import Site, Sites
+from kera_hw.frontend.sema.printed import read_record
 from kera_hw.frontend.sema.values import bit_pattern, format_value
 from kera_hw.graph.node import Node, Origin, Ref, Region
 from kera_hw.graph.store import Store
@@ -37,27 +40,42 @@ from kera_hw.types import (
 
 
 @dataclass(frozen=True, slots=True)
+class Covered:
+    """A cover point that a test's calls may reach, and whether they did."""
+
+    site: Site
+    hit: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TestResult:
-    """``diagnostic`` says why a test did not pass; its span is the assertion's."""
+    """``diagnostic`` says why a test did not pass; its span is the assertion's.
+
+    ``printed`` are the lines that the test and what it calls printed.
+    """
 
     __test__ = False  # not for pytest to collect
 
     name: str
     passed: bool
     diagnostic: Diagnostic | None
+    printed: tuple[str, ...] = ()
+    covered: tuple[Covered, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredTest:
     """The region of a test: no parameters; per assertion a flag, then the leaves of the sides.
 
-    ``origins`` are the places of nodes, of this test's and of what it calls.
+    After those what the functions it calls observe, ``sites``, then the test's own record. ``origins`` are
+    the places of nodes, of this test's and of what it calls.
     """
 
     name: str
     region: Region
     origins: Mapping[Node, Origin]
     watches: tuple[tuple[hir.AssertEq | hir.Assert, Watch], ...]
+    sites: Sites
 
 
 Evaluate = Callable[[LoweredTest], Sequence[Array]]
@@ -97,8 +115,38 @@ def run_test(ctx: Lowering, test: hir.Test, evaluate: Evaluate = evaluate_test) 
         return TestResult(test.name, False, Diagnostic(error.code, error.message, test.file, test.span))
     except FailedCallee:
         return TestResult(test.name, False, ctx.diagnostics[-1])
-    diagnostic = _first_failure(test, lowered, values)
-    return TestResult(test.name, diagnostic is None, diagnostic)
+    checks = lowered.sites.checks
+    split = len(values) - lowered.sites.leaves
+    flags = [bool(flag.item()) for flag in values[split : split + len(checks)]]
+    diagnostic = _first_failure(test, lowered, values) or _first_check(test, checks, flags)
+    covered = [Covered(site, flag) for site, flag in zip(checks, flags) if _kind(site) == "cover"]
+    printed = printed_lines(lowered.sites, values[split + len(checks):])
+    return TestResult(test.name, diagnostic is None, diagnostic, tuple(printed), tuple(covered))
+
+
+def _kind(site: Site) -> str:
+    assert isinstance(site.part, hir.Observe)
+    return site.part.kind
+
+
+def _first_check(test: hir.Test, checks: Sequence[Site], flags: Sequence[bool]) -> Diagnostic | None:
+    """The first assertion in a function called that failed."""
+    for site, flag in zip(checks, flags):
+        if flag and _kind(site) == "assert":
+            what = f"the assertion `{site.label}`" if site.label else "an assertion"
+            message = f'In test "{test.name}" {what} of a function called fails.'
+            return Diagnostic("K0921", message, site.file, site.span)
+    return None
+
+
+def printed_lines(sites: Sites, record: Sequence[Array]) -> list[str]:
+    """What a record holds, a line each."""
+    if not sites.entries:
+        return []
+    labels = tuple(site.label for site in sites.prints)
+    types = tuple(tuple(arg.type for arg in site.part.args) for site in sites.prints
+                  if isinstance(site.part, hir.Op))
+    return [line for _, line in read_record(labels, types, *(leaf[None] for leaf in record))]
 
 
 def lower_test(ctx: Lowering, test: hir.Test) -> LoweredTest:
@@ -113,9 +161,13 @@ def lower_test(ctx: Lowering, test: hir.Test) -> LoweredTest:
             watches.append((part, watch))
             initial = [ctx.zeros(kind) for kind in leaf_types(watch.var.type)]
             frame.bind(watch.var, initial)
+    sites = ctx.observations.within(test.body, test.file)
+    ctx.print_numbers = {id(site.part): number for number, site in enumerate(sites.prints)}
+    begin(ctx, frame, sites)
     ctx.block(frame, test.body)
     results = [leaf for _, watch in watches for leaf in frame.leaves(watch.var)]
-    return LoweredTest(test.name, frame.region(results), ctx.store.origins, tuple(watches))
+    region = frame.region([*results, *finish(ctx, frame, sites)])
+    return LoweredTest(test.name, region, ctx.store.origins, tuple(watches), sites)
 
 
 def _watch(stmt: hir.AssertEq | hir.Assert) -> Watch:
@@ -177,7 +229,8 @@ def _failure(
     test: hir.Test, stmt: hir.AssertEq | hir.Assert, watch: Watch, sides: list[Array]
 ) -> Diagnostic:
     if isinstance(stmt, hir.Assert):
-        message = f'Test "{test.name}" failed: the asserted condition is false.'
+        what = f"the assertion `{stmt.label}`" if stmt.label else "the asserted condition"
+        message = f'Test "{test.name}" failed: {what} is false.'
         return Diagnostic("K0920", message, test.file, stmt.span)
     kind = watch.side_types[0]
     half = len(sides) // 2

@@ -42,7 +42,7 @@ _ELEMENTS = re.compile(
     r"|FD1.*|OFS1.*|IFS1.*|ICESTORM_.*"
 )
 _INNER = (
-    "datapath", "serial", "instance",
+    "datapath", "serial", "instance", "observed",
     "ecp5_add", "ecp5_chain", "ecp5_mul", "ecp5_lut", "ecp5_mux", "ecp5_rom",
 )
 _HELPER = re.compile(r"\bkera_(ecp5_\w+)(?= #\()")

@@ -13,6 +13,15 @@ TABLE: Table = (
     ("K0920", "test failed",
      "An assertion of an in-file test does not hold. The message shows both values and the first element at "
      "which they differ; equality is bit for bit."),
+    ("K0921", "assertion failed",
+     "An `assert` in a function or stream does not hold for an item. The message names the item and its "
+     "inputs; results are as without the assertion."),
+    ("K0922", "point never reached",
+     "No item met the condition of a `cover`. Run more items, or such that reach it; if none can, the "
+     "condition is impossible and `kera verify --formal` says so."),
+    ("K0923", "observations differ",
+     "Targets give the same results, but their assertions, cover points or prints do not agree. This is a "
+     "bug in the compiler; please report it with the program."),
     ("K0904", "input does not fit",
      "A value's name, shape, dtype or range is not what the parameter takes."),
     ("K0905", "unusable argument",
