@@ -38,3 +38,23 @@ def stream_graph() -> Graph:
         Export("s", "stream", (("p", PAIR),), TupleType((I32, F32)), region,
                (StateVar("total", store.constant(I32, -3)),)),
     ])
+
+
+def observing_graph() -> Graph:
+    """A function with an assertion, a cover point and a record of what it prints."""
+    store = Store()
+    x = store.param(0, U32)
+    sites, words = TensorType(IntType(16, False), (1,)), TensorType(IntType(32, False), (1, 1))
+    row = store.op("tensor.reshape", store.op("tensor.stack", x), shape=(1, 1))
+    big = store.op("compare.gt", x, store.constant(U32, 9))
+    printed = store.node(
+        "effect.print", (store.constant(U32, 1), store.constant(sites, 0), row),
+        {"labels": ("x",), "types": ((U32,),)},
+    )
+    assert row.type == words
+    results = (
+        x, store.op("effect.assert", big, label="small", site=0),
+        store.op("effect.cover", big, label="", site=1), *(printed.out(k) for k in range(3)),
+    )
+    region = store.region((U32,), results)
+    return Graph([Export("f", "fn", (("x", U32),), U32, region, effects=("io",))])

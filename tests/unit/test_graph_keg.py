@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from kera_hw.driver.session import load_program
 from kera_hw.graph import Graph, read_keg, write_keg
 from kera_hw.graph.keg_format import ENTRY, HEADER, Section, read_container, write_container
-from tests.graphs import loop_graph, stream_graph
+from tests.graphs import loop_graph, observing_graph, stream_graph
 
-GRAPHS = {"loop": loop_graph, "stream": stream_graph}
+GRAPHS = {"loop": loop_graph, "stream": stream_graph, "observing": observing_graph}
 
 
 @pytest.mark.parametrize("make", GRAPHS.values(), ids=GRAPHS)

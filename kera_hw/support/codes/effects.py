@@ -12,12 +12,12 @@ TABLE: Table = (
      "it out of functions that are built or run."),
     ("K0503", "effect under `&&` or `||`",
      "Both sides of a logical operator are evaluated, so an effect in one would not be skipped. Use `if`."),
+    ("K0504", "unknown effect",
+     "The effects are `io`, `fs.read`, `fs.write`, `net`, `time` and `rand`."),
     ("K0505", "too much printed for one item",
      "What a function prints for one item is kept until the item is done, in a record of bounded size: every "
      "loop counts with all its iterations. Print less often, or fewer numbers at a time."),
     ("K0506", "no export left",
      "Every `pub` function of the program has an effect that no operation in the graph carries out, so there "
      "is nothing to build or run. Move the effect into functions that are not exported, or leave it out."),
-    ("K0504", "unknown effect",
-     "The effects are `io`, `fs.read`, `fs.write`, `net`, `time` and `rand`."),
 )
