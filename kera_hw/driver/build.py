@@ -23,7 +23,6 @@ from kera_hw.driver.session import Loaded
 from kera_hw.driver.testbench import KINDS, RANDOM_ITEMS, make_testbench
 from kera_hw.graph import Export, Graph, write_keg
 from kera_hw.rtl.emit.template import INSTANCE, amaranth_template, verilog_template
-from kera_hw.rtl.emit.verilog import Emitted
 from kera_hw.rtl.toolchain.process import ToolError, keep_logs
 from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
 
