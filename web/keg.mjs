@@ -2,7 +2,7 @@
 // readKeg(bytes) checks structure, order and every hash, and returns { fingerprint, exports, counts }.
 // It throws an Error for a file that is not canonical. Typing rules are the compiler's own business.
 
-const NAMES = [, "strings", "types", "attributes", "nodes", "regions", "exports", "debug"];
+const NAMES = [, "strings", "types", "attributes", "nodes", "regions", "exports", "debug", "places"];
 const FLOATS = { "5,10": "f16", "8,7": "bf16", "8,23": "f32", "11,52": "f64" };
 const UTF8 = new TextEncoder();
 
@@ -120,7 +120,7 @@ function sections(file) {
   for (let i = 0; i < count; i++) {
     const at = 8 + 52 * i, kind = view.getUint32(at, true);
     const offset = Number(view.getBigUint64(at + 4, true)), length = Number(view.getBigUint64(at + 12, true));
-    demand(kind > last && kind <= 7 && offset === next && length <= file.length - offset, "section out of place");
+    demand(kind > last && kind < NAMES.length && offset === next && length <= file.length - offset, "section out of place");
     const data = file.subarray(offset, offset + length);
     demand(compare(hashOf("section/" + NAMES[kind], data), file.subarray(at + 20, at + 52)) === 0, `${NAMES[kind]}: hash mismatch`);
     out[NAMES[kind]] = data;

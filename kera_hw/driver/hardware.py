@@ -176,6 +176,7 @@ def plan_hardware(
     store = Store()
     optimised = optimise(single_export_graph(graph, without_probes(export))).graph
     store.origins.update(optimised.origins)
+    store.scopes.update(optimised.scopes)
 
     def planned(flat: FlatDesign, wanted: TargetOptions) -> _Planned:
         return _Planned(flat, *_plan(flat, device, wanted, progress, files or {}, scale))

@@ -123,7 +123,7 @@ def _box(node: Node, place: tuple[int, int], result: bool, graph: Graph) -> str:
     label = f"parameter {node.attr('index')}" if node.opcode == "core.param" else node.opcode
     held = [short_hash(region.hash) for region in regions_of(node)]
     detail = ", ".join(map(str, node.types)) + (f" @{held[0]}" if held else "")
-    hint = f"{node.opcode} {short_hash(node.hash)}" + (f", line {origin.line}" if origin else "")
+    hint = f"{node.opcode} {short_hash(node.hash)}" + (f", {origin.lines}" if origin else "")
     colour = _FAMILY_COLOUR.get(family, "wire")
     return (
         f'<g><title>{escape(hint)}</title><rect x="{x}" y="{y}" width="{_BOX_WIDTH}" height="{_BOX_HEIGHT}" '

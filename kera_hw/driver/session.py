@@ -86,7 +86,7 @@ def optimise(graph: Graph, level: str = "standard") -> Optimised:
 
 def single_export_graph(graph: Graph, export: Export) -> Graph:
     """A graph of one export: what is built, run and compared, and whose fingerprint names all of that."""
-    return Graph([export], graph.origins)
+    return Graph([export], graph.origins, graph.scopes)
 
 
 def identity(program: Graph, export: Export) -> dict[str, str]:

@@ -16,11 +16,13 @@ VERSION = 1
 HEADER = struct.Struct("<4sHH")  # magic, version, section count
 ENTRY = struct.Struct("<IQQ32s")  # kind, offset, length, SHA3-256 of the section
 
-STRINGS, TYPES, ATTRIBUTES, NODES, REGIONS, EXPORTS, DEBUG = range(1, 8)
+STRINGS, TYPES, ATTRIBUTES, NODES, REGIONS, EXPORTS, DEBUG, PLACES = range(1, 9)
 SECTION_NAMES = {
     STRINGS: "strings", TYPES: "types", ATTRIBUTES: "attributes", NODES: "nodes",
     REGIONS: "regions", EXPORTS: "exports", DEBUG: "debug",
+    PLACES: "places",
 }
+NO_IDENTITY = frozenset((DEBUG, PLACES))
 KINDS = ("fn", "stream")
 MAX_TYPE_DEPTH = 64
 MAX_TENSOR_SIZE = 1 << 40
@@ -81,7 +83,7 @@ def read_container(data: bytes) -> dict[int, bytes]:
         expected, last_kind = offset + length, kind
     if expected != len(data):
         raise Malformed("K0803", "Bytes follow the last section.")
-    missing = [name for kind, name in SECTION_NAMES.items() if kind != DEBUG and kind not in sections]
+    missing = [name for kind, name in SECTION_NAMES.items() if kind not in {*sections, *NO_IDENTITY}]
     if missing:
         raise Malformed("K0803", f"The {missing[0]} section is missing.")
     return sections

@@ -7,6 +7,7 @@ what the registry's typing rule gives. Memory is bounded by a small multiple of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import cast
 
@@ -17,7 +18,9 @@ from kera_hw.graph.keg_format import (
     KINDS,
     MAX_TENSOR_SIZE,
     MAX_TYPE_DEPTH,
+    NO_IDENTITY,
     NODES,
+    PLACES,
     REGIONS,
     STRINGS,
     TYPES,
@@ -93,7 +96,7 @@ class _Reader:
         problems = verify_graph(graph)
         if problems:
             raise Malformed("K0807", problems[0].message)
-        identity = [Section(kind, data) for kind, data in self.sections.items() if kind != DEBUG]
+        identity = [Section(kind, data) for kind, data in self.sections.items() if kind not in NO_IDENTITY]
         if write_keg(graph, debug=False) != write_container(identity):
             raise Malformed("K0806", "The file is not in canonical form: an entry is unused or out of order.")
         return graph
@@ -259,7 +262,37 @@ class _Builder:
             span = Span(cursor.uint(), cursor.uint())
             origins[node] = Origin(path, span, cursor.uint(), cursor.text() or None)
         cursor.finish()
-        return Graph(named, origins)
+        graph = Graph(named, origins)
+        return graph if PLACES not in self.reader.sections else self._with_places(graph)
+
+    def _with_places(self, graph: Graph) -> Graph:
+        cursor = self.reader.cursor(PLACES, "places")
+        paths = [cursor.text() for _ in range(cursor.count())]
+
+        def places() -> tuple[Origin, ...]:
+            return tuple(place() for _ in range(cursor.count()))
+
+        def place() -> Origin:
+            path = paths[cursor.index(len(paths), "path")]
+            return Origin(path, Span(cursor.uint(), cursor.uint()), cursor.uint())
+
+        origins, scopes = dict(graph.origins), dict(graph.scopes)
+        for _ in range(cursor.count()):
+            node = cast(Node, self.nodes[cursor.index(len(self.nodes), "node")])
+            others = places()
+            if node not in origins:
+                raise cursor.fail("A node has further places and no first one.")
+            origins[node] = replace(origins[node], others=others)
+        for _ in range(cursor.count()):
+            region = cast(Region, self.regions[cursor.index(len(self.regions), "region")])
+            scopes[region] = places()
+        exports: list[Export] = []
+        for export in graph.exports:
+            declared = places()
+            state = tuple(replace(var, origin=next(iter(places()), None)) for var in export.state)
+            exports.append(replace(export, places=declared, state=state))
+        cursor.finish()
+        return Graph(exports, origins, scopes)
 
 
 def _sorted(entries: Sequence[bytes], where: str) -> None:

@@ -10,13 +10,14 @@ from kera_hw.graph.keg_format import (
     EXPORTS,
     KINDS,
     NODES,
+    PLACES,
     REGIONS,
     STRINGS,
     TYPES,
     Section,
     write_container,
 )
-from kera_hw.graph.node import Graph, Node, Region, regions_of
+from kera_hw.graph.node import Graph, Node, Origin, Region, regions_of
 from kera_hw.ops.spec import AttrValue, encode_attr
 from kera_hw.support import Encoder, toposort
 from kera_hw.types import Type
@@ -122,6 +123,7 @@ def write_keg(graph: Graph, debug: bool = True) -> bytes:
     ]
     if debug:
         sections.append(Section(DEBUG, _debug(graph, tables)))
+        sections.append(Section(PLACES, _places(graph, tables)))
     return write_container(sections)
 
 
@@ -187,4 +189,37 @@ def _debug(graph: Graph, tables: _Tables) -> bytes:
     for i, origin in found:
         out.uint(i).uint(index[origin.path]).uint(origin.span.start).uint(origin.span.end)
         out.uint(origin.line).text(origin.name or "")
+    return out.finish()
+
+
+def _places(graph: Graph, tables: _Tables) -> bytes:
+    """Further places of nodes, scopes of regions, and where parameters and states are declared."""
+    nodes = [
+        (i, graph.origins[node].others) for i, node in enumerate(tables.nodes)
+        if node in graph.origins and graph.origins[node].others
+    ]
+    regions = [(i, graph.scopes[region]) for i, region in enumerate(tables.regions) if region in graph.scopes]
+    exports = [
+        ports for export in graph.exports
+        for ports in (export.places, *(() if var.origin is None else (var.origin,) for var in export.state))
+    ]
+    every = [*(of for _, of in nodes), *(of for _, of in regions), *exports]
+    paths = sorted({place.path for of in every for place in of})
+    index = {path: i for i, path in enumerate(paths)}
+    out = Encoder().uint(len(paths))
+    for path in paths:
+        out.text(path)
+
+    def write(of: Sequence[Origin]) -> None:
+        out.uint(len(of))
+        for place in of:
+            out.uint(index[place.path]).uint(place.span.start).uint(place.span.end).uint(place.line)
+
+    for rows in (nodes, regions):
+        out.uint(len(rows))
+        for i, of in rows:
+            out.uint(i)
+            write(of)
+    for of in exports:
+        write(of)
     return out.finish()

@@ -6,7 +6,7 @@ comparison is equality and common subexpressions cannot exist. Content hashes ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kera_hw.ops.spec import AttrValue, encode_attr
@@ -162,12 +162,68 @@ def regions_in_order(
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a node came from in source: for names, `src` attributes and reports. Not part of identity."""
+    """Where a node came from in source: for names, `src` attributes and reports. Not part of identity.
+
+    What is made for several places is made for the first of them and ``others``, each on a line of its own.
+    """
 
     path: str
     span: Span
     line: int
     name: str | None = None
+    others: tuple[Origin, ...] = ()
+
+    def __str__(self) -> str:
+        """``a.kera:3,4``, and each further file after a blank."""
+        lines: dict[str, set[int]] = {}
+        for place in self.places:
+            lines.setdefault(place.path, set()).add(place.line)
+        return " ".join(f"{path}:{','.join(map(str, sorted(of)))}" for path, of in lines.items())
+
+    @property
+    def lines(self) -> str:
+        """``line 3`` or ``lines 3,4``, of the first place's file."""
+        found = sorted({place.line for place in self.places if place.path == self.path})
+        return f"line{'s' if len(found) > 1 else ''} {','.join(map(str, found))}"
+
+    @property
+    def places(self) -> tuple[Origin, ...]:
+        return (self, *self.others)
+
+    def joined(self, other: Origin | None) -> Origin:
+        """With the other's places beside its own. The name stays, if there is one."""
+        if other is None or other is self:
+            return self
+        seen = {(place.path, place.line) for place in self.places}
+        more: list[Origin] = []
+        for place in other.places:
+            if (place.path, place.line) not in seen:
+                seen.add((place.path, place.line))
+                more.append(replace(place, others=()) if place.others else place)
+        return replace(self, others=(*self.others, *more)) if more else self
+
+
+def join_origins(origins: Iterable[Origin | None]) -> Origin | None:
+    """The places of all of them."""
+    found: Origin | None = None
+    for origin in origins:
+        found = origin if found is None else found.joined(origin)
+    return found
+
+
+Scopes = tuple[Origin, ...]
+"""The text that a region's nodes come from: whole functions. A region within another has that one's too."""
+
+
+def within(origin: Origin | None, scopes: Scopes) -> Origin | None:
+    """The places that lie in a region's text: an equal node of another function is the same node, and has its
+    places too. All of them where none does."""
+    if origin is None or not origin.others or not scopes:
+        return origin
+    return join_origins(
+        replace(place, others=()) for place in origin.places
+        if any(s.path == place.path and s.span.start <= place.span.start <= s.span.end for s in scopes)
+    ) or origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +232,7 @@ class StateVar:
 
     name: str
     initial: Ref
+    origin: Origin | None = field(default=None, compare=False)  # where it is declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +250,7 @@ class Export:
     region: Region
     state: tuple[StateVar, ...] = ()
     effects: tuple[str, ...] = ()
+    places: tuple[Origin, ...] = field(default=(), compare=False)  # where the parameters are declared
 
     def __repr__(self) -> str:
         return f"<{signature(self)}>"
@@ -217,13 +275,18 @@ def signature(export: Export) -> str:
 
 
 class Graph:
-    """The exports of a program, sorted bytewise by name, with debug origins beside them."""
+    """The exports of a program, sorted bytewise by name, with debug origins beside them: of nodes, and the
+    scopes of regions."""
 
-    __slots__ = ("_digest", "exports", "origins")
+    __slots__ = ("_digest", "exports", "origins", "scopes")
 
-    def __init__(self, exports: Iterable[Export], origins: dict[Node, Origin] | None = None) -> None:
+    def __init__(
+        self, exports: Iterable[Export], origins: dict[Node, Origin] | None = None,
+        scopes: dict[Region, Scopes] | None = None,
+    ) -> None:
         self.exports = tuple(sorted(exports, key=lambda e: e.name.encode()))
         self.origins: dict[Node, Origin] = origins if origins is not None else {}
+        self.scopes: dict[Region, Scopes] = scopes if scopes is not None else {}
         self._digest: bytes | None = None
 
     def __repr__(self) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kera_hw.graph.node import Graph, Node, Origin, Region
+from kera_hw.graph.node import Graph, Node, Origin, Region, Scopes, within
 from kera_hw.ops.spec import AttrValue
 from kera_hw.types import Type, numpy_dtype, shape_of
 
@@ -22,14 +22,14 @@ def print_graph(graph: Graph, hashes: bool = False) -> str:
         lines += ["", f"pub {export.kind} {export.name}({params}) -> {export.result}"]
         for var in export.state:
             lines.append(f"  state {var.name}: {var.initial.type} = {_constant(var.initial.node)}")
-        _region(export.region, "  ", lines, printed, graph.origins, hashes)
+        _region(export.region, "  ", lines, printed, graph, (), hashes)
     return "\n".join(lines) + "\n"
 
 
 def print_region(region: Region, origins: dict[Node, Origin] | None = None) -> str:
     """One region and the regions it holds."""
     lines: list[str] = []
-    _region(region, "", lines, set(), origins or {})
+    _region(region, "", lines, set(), Graph((), origins), ())
     return "\n".join(lines) + "\n"
 
 
@@ -39,7 +39,7 @@ def short_hash(digest: bytes) -> str:
 
 
 def _region(
-    region: Region, indent: str, lines: list[str], printed: set[bytes], origins: dict[Node, Origin],
+    region: Region, indent: str, lines: list[str], printed: set[bytes], graph: Graph, around: Scopes,
     hashes: bool = False,
 ) -> None:
     head = f"{indent}region @{short_hash(region.hash)} ({', '.join(map(str, region.params))})"
@@ -49,15 +49,16 @@ def _region(
     printed.add(region.hash)
     lines.append(head)
     names: dict[Node, str] = {}
+    scopes = around + graph.scopes.get(region, ())
     for node in region.nodes():
         names[node] = f"%{len(names)}" if node.opcode != "core.param" else f"p{node.attr('index')}"
         if node.opcode == "core.param":
             continue
         mark = f"{short_hash(node.hash)}  " if hashes else ""
-        lines.append(f"{indent}  {mark}{_node(node, names, origins.get(node))}")
+        lines.append(f"{indent}  {mark}{_node(node, names, within(graph.origins.get(node), scopes))}")
         for _, value in node.attrs:
             for held in _held(value):
-                _region(held, indent + "    ", lines, printed, origins, hashes)
+                _region(held, indent + "    ", lines, printed, graph, scopes, hashes)
     results = ", ".join(_ref_name(names[ref.node], ref.index, ref.node) for ref in region.results)
     lines.append(f"{indent}  give {results}")
 
@@ -71,7 +72,7 @@ def _node(node: Node, names: dict[Node, str], origin: Origin | None) -> str:
         attrs = ", ".join(f"{key}={_attr(value)}" for key, value in node.attrs)
         text = f"{names[node]}: {types} = {node.opcode}{f'[{attrs}]' if attrs else ''}({operands})"
     if origin is not None:
-        text += f"  // {f'{origin.name} ' if origin.name else ''}line {origin.line}"
+        text += f"  // {f'{origin.name} ' if origin.name else ''}{origin.lines}"
     return text
 
 

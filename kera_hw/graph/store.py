@@ -5,16 +5,19 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kera_hw.graph.node import Node, Origin, Ref, Region
+from kera_hw.graph.node import Node, Origin, Ref, Region, Scopes
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Array, AttrValue
 from kera_hw.types import Type, numpy_dtype, shape_of
+
+_VALUES = frozenset(("core.constant", "core.param"))
 
 
 class Store:
     """Creates nodes and regions; types come from the registry's typing rules, never from the caller.
 
-    ``origin`` is recorded for nodes created while it is set; the first origin of a shared node stays.
+    ``origin`` is recorded for nodes made while it is set. A node that is made again elsewhere has both
+    places; but for constants and parameters, which are no operations.
     """
 
     def __init__(self) -> None:
@@ -22,6 +25,8 @@ class Store:
         self._regions: dict[tuple[object, ...], Region] = {}
         self.origins: dict[Node, Origin] = {}
         self.origin: Origin | None = None
+        self.scopes: dict[Region, Scopes] = {}
+        self.spliced: Scopes = ()  # scopes of what was copied into the region that is being made
 
     def node(
         self, opcode: str, inputs: Sequence[Ref] = (), attrs: Mapping[str, AttrValue] | None = None
@@ -40,7 +45,15 @@ class Store:
             self._nodes[key] = found
             if self.origin is not None:
                 self.origins[found] = self.origin
+        elif self.origin is not None and opcode not in _VALUES:
+            self.credit(found, self.origin)
         return found
+
+    def credit(self, node: Node, origin: Origin) -> None:
+        """Record a further place of a node."""
+        known = self.origins.get(node)
+        if known is not origin:
+            self.origins[node] = origin if known is None else known.joined(origin)
 
     def op(self, opcode: str, *inputs: Ref, **attrs: AttrValue) -> Ref:
         """The first output of ``node``: what single-result operations want."""
@@ -59,6 +72,13 @@ class Store:
     def region(self, params: Sequence[Type], results: Sequence[Ref]) -> Region:
         key = (tuple(params), tuple(results))
         return self._regions.setdefault(key, Region(tuple(params), tuple(results)))
+
+    def add_scopes(self, region: Region, scopes: Scopes) -> None:
+        """Record the text that a region's nodes come from."""
+        known = self.scopes.get(region, ())
+        more = tuple(scope for scope in scopes if scope not in known)
+        if more:
+            self.scopes[region] = known + tuple(dict.fromkeys(more))
 
     def __len__(self) -> int:
         return len(self._nodes)

@@ -77,4 +77,6 @@ def _drop(store: Store, region: Region, base: int, keep: Sequence[int]) -> Regio
     order = [*range(base), *(base + k for k in keep)]
     position = {old: new for new, old in enumerate(order)}
     args = [store.param(position.get(i, i), kind) for i, kind in enumerate(region.params)]
-    return store.region([region.params[i] for i in order], splice(store, region, args))
+    made = store.region([region.params[i] for i in order], splice(store, region, args))
+    store.add_scopes(made, store.scopes.get(region, ()))
+    return made

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kera_hw.graph import Export, Graph, Node, Ref, Region, StateVar, Store, regions_in_order
+from kera_hw.graph import Export, Graph, Node, Ref, Region, Store, regions_in_order
 from kera_hw.ops.spec import AttrValue
 
 Attrs = dict[str, Any]
@@ -39,11 +39,12 @@ class Rewriter:
 
     def graph(self, graph: Graph) -> Graph:
         self.store.origins.update({k: v for k, v in graph.origins.items() if k not in self.store.origins})
+        self.store.scopes.update({k: v for k, v in graph.scopes.items() if k not in self.store.scopes})
         exports = [self._export(export) for export in graph.exports]
-        return Graph(exports, self.store.origins)
+        return Graph(exports, self.store.origins, self.store.scopes)
 
     def _export(self, export: Export) -> Export:
-        state = tuple(StateVar(var.name, self._copy(var.initial)) for var in export.state)
+        state = tuple(replace(var, initial=self._copy(var.initial)) for var in export.state)
         # Innermost first, so that ``region`` finds what a body holds already done and never goes deep.
         for region in regions_in_order([export.region], lambda region: region not in self._regions):
             self._regions[region] = self.rewrite(region)
@@ -59,9 +60,12 @@ class Rewriter:
     def rewrite(self, region: Region) -> Region:
         """Rebuilds one region whose held regions are done."""
         outputs: dict[Node, Sequence[Ref]] = {}
+        self.store.spliced = ()
         for node in region.nodes():
             outputs[node] = self._node(node, outputs)
-        return self.store.region(region.params, tuple(outputs[ref.node][ref.index] for ref in region.results))
+        made = self.store.region(region.params, tuple(outputs[ref.node][ref.index] for ref in region.results))
+        self.store.add_scopes(made, (*self.store.scopes.get(region, ()), *self.store.spliced))
+        return made
 
     def _node(self, node: Node, outputs: dict[Node, Sequence[Ref]]) -> Sequence[Ref]:
         inputs = tuple(outputs[ref.node][ref.index] for ref in node.inputs)

@@ -145,7 +145,7 @@ def _origin_by_name(net: str, emitted: Emitted) -> str | None:
         while stem:
             origin = emitted.origins.get(stem)
             if origin is not None:
-                return f"{origin.path}:{origin.line}"
+                return str(origin)
             stem = stem.rpartition("_")[0]
     return None
 
@@ -157,7 +157,7 @@ def _origin_by_line(emitted: Emitted) -> dict[int, str]:
         match = _DRIVEN.search(line)
         origin = emitted.origins.get(match[1]) if match else None
         if origin is not None:
-            places[number] = f"{origin.path}:{origin.line}"
+            places[number] = str(origin)
     return places
 
 

@@ -59,7 +59,7 @@ def cell_label(cell: Cell) -> str:
     if name and not isinstance(cell, Input):
         text += f" `{name}`"
     if cell.origin is not None:
-        text += f" ({cell.origin.path}:{cell.origin.line})"
+        text += f" ({cell.origin})"
     return text
 
 

@@ -13,7 +13,8 @@ class PipelineRow:
     """One operation of the chart: it works in ``stage``, its value is there from ``available`` on.
 
     ``last_stage`` is the last stage that still holds the value (the latency for outputs). ``start_ps`` and
-    ``end_ps`` place the operation within its stage's clock period. ``path`` and ``line`` are its source.
+    ``end_ps`` place the operation within its stage's clock period. ``path`` and ``line`` are its source, or
+    the first of several places that ``source`` lists.
     """
 
     cell: int
@@ -28,6 +29,7 @@ class PipelineRow:
     critical: bool
     path: str | None
     line: int | None
+    source: str | None
 
     def to_json(self) -> dict[str, object]:
         """A plain JSON object."""
@@ -48,6 +50,7 @@ def pipeline_rows(netlist: Netlist, plan: Plan) -> list[PipelineRow]:
             index in critical,
             None if cell.origin is None else cell.origin.path,
             None if cell.origin is None else cell.origin.line,
+            None if cell.origin is None else str(cell.origin),
         )
         for index, cell in enumerate(netlist.cells)
         if not isinstance(cell, StateNext)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from kera_hw.driver.report.theme import kind_of
+from kera_hw.graph.node import Origin
 from kera_hw.schedule.netlist import Input, Netlist, StateNext, StateOut
 from kera_hw.schedule.plan import Plan
 from kera_hw.support import SourceFile
@@ -33,15 +34,16 @@ class Row:
 
 
 def chart_rows(netlist: Netlist, plan: Plan, files: dict[str, SourceFile]) -> list[Row]:
-    """Rows in order of first stage, then source line. Cells without an origin share one row."""
-    rows: dict[tuple[str, int], Row] = {}
+    """Rows in order of first stage, then source line; what several lines share has a row of its own. Cells
+    without an origin share one row."""
+    rows: dict[tuple[str, int, str], Row] = {}
     for number, cell in enumerate(netlist.cells):
         if isinstance(cell, StateNext):  # a register, at the end of what the chart shows
             continue
         origin = cell.origin
-        key = (origin.path, origin.line) if origin else ("", _MADE)
+        key = (origin.path, origin.line, _shared(origin)) if origin else ("", _MADE, "")
         if isinstance(cell, (Input, StateOut)):
-            key = ("", _INPUTS if isinstance(cell, Input) else _STATES)
+            key = ("", _INPUTS if isinstance(cell, Input) else _STATES, "")
         row = rows.get(key)
         if row is None:
             row = rows[key] = Row(_label(key, files), key[1], {})
@@ -50,13 +52,20 @@ def chart_rows(netlist: Netlist, plan: Plan, files: dict[str, SourceFile]) -> li
     return sorted(rows.values(), key=lambda row: (min(row.stages, default=0), row.line))
 
 
-def _label(key: tuple[str, int], files: dict[str, SourceFile]) -> str:
-    path, line = key
+def _shared(origin: Origin) -> str:
+    """The other places of what is made for several."""
+    more = [place for place in origin.others if place.path == origin.path]
+    away = [f"{place.path}:{place.line}" for place in origin.others if place.path != origin.path]
+    return "".join(f",{text}" for text in [*(str(place.line) for place in more), *away])
+
+
+def _label(key: tuple[str, int, str], files: dict[str, SourceFile]) -> str:
+    path, line, more = key
     if line <= 0:
         return _SPECIAL[line]
     file = files.get(path)
     text = file.line_text(line).strip() if file is not None and line <= len(file.line_starts) else path
-    return f"{line}: {text}"
+    return f"{line}{more}: {text}"
 
 
 def chart_svg(rows: Sequence[Row], stages: int) -> str:

@@ -33,13 +33,15 @@ class Listing:
 
 
 def listings(netlist: Netlist, plan: Plan, files: dict[str, SourceFile]) -> list[Listing]:
-    """The files that gave cells, in order of path."""
+    """The files that gave cells, in order of path. What several lines share counts for each of them."""
     bits: dict[tuple[str, int], Counter[str]] = {}
     for number, cell in enumerate(netlist.cells):
         if cell.origin is not None and not is_leaf(cell):
-            bits.setdefault((cell.origin.path, cell.origin.line), Counter())[_what(cell)] += cell.width
             kept = sum(life.register_bits for life in plan.lifetimes if life.cell == number)
-            bits[cell.origin.path, cell.origin.line]["register"] += kept
+            for place in cell.origin.places:
+                counts = bits.setdefault((place.path, place.line), Counter())
+                counts[_what(cell)] += cell.width
+                counts["register"] += kept
     most = max((counts.total() for counts in bits.values()), default=1)
     found: list[Listing] = []
     for path in sorted({path for path, _ in bits}):

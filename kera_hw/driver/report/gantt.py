@@ -57,7 +57,7 @@ def _bar(netlist: Netlist, plan: Plan, name: str, cells: tuple[int, ...]) -> Bar
     bits = sum(netlist.cells[c].width for c in cells)
     label = f"{name}, {bits} bits" if isinstance(first, (Input, StateOut)) else name
     if first.origin is not None and not isinstance(first, (Input, StateOut)):
-        label = f"{label} · line {first.origin.line}"
+        label = f"{label} · {first.origin.lines}"
     start = min(_start(netlist, plan, c) for c in cells)
     end = max(plan.available[c] + plan.arrival_ps[c] / plan.clock_ps for c in cells)
     ends = [life.available + life.ranks for life in plan.lifetimes if life.cell in cells and life.ranks]

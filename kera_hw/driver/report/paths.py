@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from kera_hw.driver.report.theme import kind_of
+from kera_hw.graph.node import Origin
 from kera_hw.schedule.explain import operation
 from kera_hw.schedule.netlist import Netlist
 from kera_hw.schedule.plan import Plan
@@ -37,12 +38,18 @@ def planned_path(netlist: Netlist, plan: Plan, files: dict[str, SourceFile]) -> 
     rows = [PathRow("register, clock to output", "", "wire", first / 1000, first / 1000)] if first else []
     for step in longest:
         cell = netlist.cells[step.cell]
-        place = _place(cell.origin.path, cell.origin.line, files) if cell.origin else ""
+        place = _places(cell.origin, files) if cell.origin else ""
         rows.append(
             PathRow(operation(cell), place, kind_of(cell), step.delay_ps / 1000, step.arrival_ps / 1000)
         )
     end = longest[-1].arrival_ps + plan.setup_ps
     return [*rows, PathRow("register, set-up", "", "wire", plan.setup_ps / 1000, end / 1000)]
+
+
+def _places(origin: Origin, files: dict[str, SourceFile]) -> str:
+    if origin.others:
+        return str(origin)
+    return _place(origin.path, origin.line, files)
 
 
 def routed_path(steps: Sequence[dict[str, Any]], files: dict[str, SourceFile]) -> list[PathRow]:

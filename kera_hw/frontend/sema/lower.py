@@ -91,9 +91,10 @@ def lower_program(program: hir.Program, store: Store | None = None) -> tuple[Gra
         plain = lowered.region.results[: len(lowered.region.results) - lowered.sites.leaves]
         observed = marked(ctx, lowered.sites, lowered.region.results[len(plain):])
         region = ctx.store.region(lowered.region.params, [*plain, *observed])
+        ctx.store.add_scopes(region, ctx.store.scopes.get(lowered.region, ()))
         exports.append(Export(
             function.public_name, function.kind, params, function.result, region, lowered.state,
-            function.effects,
+            function.effects, tuple(ctx.place_of(param.var, function.file) for param in function.params),
         ))
     public = [function for function in program.functions if function.public_name is not None]
     if public and not exports:
@@ -102,4 +103,4 @@ def lower_program(program: hir.Program, store: Store | None = None) -> tuple[Gra
             "K0506", f"Nothing is left to build or run: {names} cannot be turned into a graph.",
             public[0].file, public[0].span,
         ))
-    return Graph(exports, ctx.store.origins), ctx.diagnostics
+    return Graph(exports, ctx.store.origins, ctx.store.scopes), ctx.diagnostics

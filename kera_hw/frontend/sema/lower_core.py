@@ -108,8 +108,19 @@ class Lowering:
     # ------------------------------------------------------------ origins
 
     def _enter(self, span: Span) -> None:
-        line = self.file.line_column(span.start)[0]
-        self.store.origin = Origin(self.file.path, span, line)
+        self.store.origin = self._place(span)
+
+    def _place(self, span: Span) -> Origin:
+        return Origin(self.file.path, span, self.file.line_column(span.start)[0])
+
+    @staticmethod
+    def place_of(var: hir.Var, file: SourceFile) -> Origin:
+        """Where a variable is declared."""
+        return Origin(file.path, var.span, file.line_column(var.span.start)[0])
+
+    def add_scope(self, region: Region, span: Span) -> None:
+        """Remember the text that a region was made from."""
+        self.store.add_scopes(region, (self._place(span),))
 
     def name(self, kind: Type, name: str, leaves: Sequence[Ref]) -> None:
         """Remember the variable that a value was bound to; the first name of a node stays."""

@@ -71,6 +71,7 @@ def _build(ctx: Lowering, function: hir.Function) -> LoweredFunction:
     ]
     after = [leaf for var, _ in _state_vars(ctx, function) for leaf in frame.leaves(var)]
     region = frame.region([*result, *borrowed, *after, *finish(ctx, frame, sites)])
+    ctx.add_scope(region, function.body.span)
     return LoweredFunction(region, state, len(result), len(borrowed), sites)
 
 
@@ -91,13 +92,13 @@ def _state_vars(ctx: Lowering, function: hir.Function) -> Iterator[tuple[hir.Var
 def _state(ctx: Lowering, function: hir.Function) -> Iterator[StateVar]:
     """Own state, then that of the instances, which is state of this stream too."""
     for state in function.states:
-        values = constant_leaves(state.initial.value)
+        values, place = constant_leaves(state.initial.value), ctx.place_of(state.var, function.file)
         for leaf, value in zip(flatten_type(state.var.type), values):
             name = ".".join((state.var.name, *leaf.path))
-            yield StateVar(name, ctx.store.constant(leaf.type, value))
+            yield StateVar(name, ctx.store.constant(leaf.type, value), place)
     for instance in function.instances:
         for inner in callee(ctx, instance.stream).state:
-            yield StateVar(f"{instance.var.name}.{inner.name}", inner.initial)
+            yield StateVar(f"{instance.var.name}.{inner.name}", inner.initial, inner.origin)
 
 
 # ---------------------------------------------------------------- calls

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import cast
 
 from amaranth.hdl import Cat, Elaboratable, Module, ResetSignal, Signal, Value
 
@@ -18,6 +19,7 @@ from kera_hw.rtl.emit.amaranth_ecp5 import build_ecp5_cell
 from kera_hw.rtl.emit.amaranth_fold import build_fold
 from kera_hw.rtl.emit.handshake import Wires
 from kera_hw.rtl.emit.layout import Control, Layout, Piece, Run, valid_name
+from kera_hw.rtl.emit.text import source_of
 from kera_hw.schedule.netlist import (
     Bits,
     Cell,
@@ -39,9 +41,10 @@ from kera_hw.schedule.plan import Plan
 CellBuilder = Callable[[Cell, Place], None]
 
 
-def place_of(origin: Origin) -> tuple[str, int]:
-    """A source place as Amaranth keeps it: path and line."""
-    return origin.path.replace("\\", "/").replace('"', "'"), origin.line
+def place_of(origin: Origin) -> tuple[str, str]:
+    """Source places as Amaranth keeps one, in two parts that it joins by a colon."""
+    path, _, lines = source_of(origin).rpartition(":")
+    return path, lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ class _Datapath(Elaboratable):
         """A signal with its source place; ``initial`` is that of a register."""
         signal = Signal(width, name=name, init=initial, reset_less=reset_less)
         if origin is not None:
-            signal.src_loc = place_of(origin)
+            signal.src_loc = cast("tuple[str, int]", place_of(origin))  # which Amaranth prints, no more
         self._signals[name] = signal
         return signal
 

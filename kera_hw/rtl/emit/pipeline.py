@@ -14,7 +14,7 @@ from kera_hw.rtl.emit.cells import Site, write_cell
 from kera_hw.rtl.emit.fold import write_fold
 from kera_hw.rtl.emit.layout import Control, Layout, Run, valid_name
 from kera_hw.rtl.emit.naming import escaped
-from kera_hw.rtl.emit.text import constant, declared_range, joined, part, vector
+from kera_hw.rtl.emit.text import constant, declared_range, joined, part, source_of, vector
 from kera_hw.schedule.netlist import (
     Bits,
     Cell,
@@ -122,8 +122,7 @@ class _Writer:
     def _attribute(origin: Origin | None) -> str:
         if origin is None:
             return ""
-        path = origin.path.replace("\\", "/").replace('"', "'")
-        return f'(* src = "{path}:{origin.line}" *) '
+        return f'(* src = "{source_of(origin)}" *) '
 
     def _rank(self, stage: int, runs: list[Run]) -> list[str]:
         """Declarations and clocking of the registers that end stage ``stage - 1``."""

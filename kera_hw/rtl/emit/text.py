@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
+from kera_hw.graph.node import Origin
 from kera_hw.schedule.netlist import BitExpr, Bits, Segment, bits_width
 
 Reader = Callable[[Segment], list[str]]  # pieces of one segment, least significant first
@@ -16,6 +17,11 @@ def constant(value: int, width: int) -> str:
     if value == 0:
         return f"{width}'h0" if width > 4 else f"{width}'d0"
     return f"{width}'h{value:x}" if width > 4 else f"{width}'d{value}"
+
+
+def source_of(origin: Origin) -> str:
+    """What a `src` attribute holds."""
+    return str(origin).replace("\\", "/").replace('"', "'")
 
 
 def declared_range(width: int) -> str:

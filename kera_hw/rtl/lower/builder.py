@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kera_hw.graph.node import Node, Ref
+from kera_hw.graph.node import Node, Origin, Ref
 from kera_hw.graph.store import Store
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Array, AttrValue, EvalCall, RegionLike
@@ -54,6 +54,8 @@ class Builder:
         self._values: dict[Node, int | None] = {}
         self._ranges: dict[Ref, Range] = {}
         self._memo: dict[object, Ref] = {}
+        self._made_for: dict[object, Origin | None] = {}
+        self._places: set[tuple[object, str, int]] = set()
         self.canonical: set[tuple[Ref, Type]] = set()
         """Bits of floats (with their format) that hold no NaN but the canonical one."""
 
@@ -112,7 +114,22 @@ class Builder:
         if found is None:
             found = self._simplify(opcode, inputs, attrs)
             self._memo[key] = found
+            self._made_for[key] = self.store.origin
+        elif self._made_for[key] is not self.store.origin:
+            self._made_again(key, opcode, inputs, attrs)
         return found
+
+    def _made_again(
+        self, key: object, opcode: str, inputs: tuple[Ref, ...], attrs: dict[str, AttrValue]
+    ) -> None:
+        """Let the nodes of an operation know of a further place that it stands at."""
+        origin, first = self.store.origin, self._made_for[key]
+        if origin is None or (first is not None and (first.path, first.line) == (origin.path, origin.line)):
+            return
+        place = (key, origin.path, origin.line)
+        if place not in self._places:
+            self._places.add(place)
+            self._simplify(opcode, inputs, attrs)
 
     def outputs(self, opcode: str, *inputs: Ref, **attrs: AttrValue) -> list[Ref]:
         """All results of an operation with several."""

@@ -27,6 +27,7 @@ class FlatState:
     width_bits: int
     type: Type
     initial: int
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 
-from kera_hw.graph.node import Export, Node, Ref, Region
+from kera_hw.graph.node import Export, Node, Ref, Region, Scopes, within
 from kera_hw.graph.store import Store
 from kera_hw.rtl.lower import budget, convert, reductions, tensors
 from kera_hw.rtl.lower.builder import Builder, width_of
@@ -40,6 +40,7 @@ class Flattener:
     def __init__(self, store: Store, interval: int = 1, carry_logic: bool = False) -> None:
         self.store = store
         self.builder = Builder(store, interval, carry_logic)
+        self._scopes: Scopes = ()
         self.handlers: dict[str, Callable[[Node, list[Value]], list[Value]]] = {
             "control.call": self._call,
             "control.loop": self._loop,
@@ -61,16 +62,16 @@ class Flattener:
     def run(self, region: Region, args: list[Value]) -> list[Value]:
         """The region's results on symbolic arguments."""
         values: dict[Node, list[Value]] = {}
-        origins = self.store.origins
+        origins, outer, around = self.store.origins, self.store.origin, self._scopes
+        self._scopes = around + self.store.scopes.get(region, ())
         for node in region.nodes():
-            origin = origins.get(node)
-            if origin is not None:
-                self.store.origin = origin
+            self.store.origin = within(origins.get(node, outer), self._scopes)
             if node.opcode == "core.param":
                 values[node] = [args[cast(int, node.attr("index"))]]
             else:
                 operands = [values[ref.node][ref.index] for ref in node.inputs]
                 values[node] = self._apply(node, operands)
+        self.store.origin, self._scopes = outer, around
         return [values[ref.node][ref.index] for ref in region.results]
 
     def _apply(self, node: Node, args: list[Value]) -> list[Value]:
@@ -345,7 +346,7 @@ def _states(export: Export, flattener: Flattener) -> tuple[list[FlatState], list
             assert raw is not None, "an initial state is constant"
             width = width_of(kind)
             name = var.name if isinstance(value, Ref) else f"{var.name}_{i}"
-            states.append(FlatState(name, width, kind, raw & ((1 << width) - 1)))
+            states.append(FlatState(name, width, kind, raw & ((1 << width) - 1), var.origin))
     return states, [(var.initial.type, len(var.name)) for var in export.state]
 
 
@@ -375,7 +376,13 @@ def _flatten(export: Export, store: Store, interval: int, carry_logic: bool) -> 
     states, _ = _states(export, flattener)
     kinds = [leaf.type for leaf in inputs] + [state.type for state in states]
     builder = flattener.builder
-    scalars = [floats.entering(builder, kind, store.param(i, kind)) for i, kind in enumerate(kinds)]
+    declared = dict(zip((bus for bus, _ in buses), export.places))
+    places = [declared.get(leaf.bus) for leaf in inputs] + [state.origin for state in states]
+    scalars: list[Ref] = []
+    for index, (kind, place) in enumerate(zip(kinds, places)):
+        store.origin = place
+        scalars.append(floats.entering(builder, kind, store.param(index, kind)))
+    store.origin = None
     args: list[Value] = []
     used = 0
     for kind in export.region.params:
@@ -388,7 +395,10 @@ def _flatten(export: Export, store: Store, interval: int, carry_logic: bool) -> 
     outputs = _place(out_buses)
     assert len(results) == len(outputs) + len(states), "leaves of the results and of the region differ"
     ends = [leaf.type for leaf in outputs] + [state.type for state in states]
-    results = [floats.leaving(builder, kind, ref) for kind, ref in zip(ends, results)]
+    for k, (kind, ref) in enumerate(zip(ends, results)):
+        store.origin = store.origins.get(ref.node)
+        results[k] = floats.leaving(builder, kind, ref)
+    store.origin = None
     return FlatDesign(
         name=export.name,
         region=store.region(kinds, results),

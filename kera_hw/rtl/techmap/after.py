@@ -34,6 +34,7 @@ def shown_by_states(
             if place is None:
                 parts.append((_bit(segment, bit - segment.low),))
             else:
+                net.origin = states[place[0]].origin
                 (whole,) = net.source("after", states[place[0]].width_bits, (place[0],))
                 parts.append((whole._replace(low=place[1], width=1),))
         return concat(parts)

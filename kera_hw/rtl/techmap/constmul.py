@@ -5,8 +5,9 @@ Atoms with one coefficient are added first (the symmetric taps of a filter), the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from kera_hw.graph.node import Origin, join_origins
 from kera_hw.rtl.techmap import linear
 from kera_hw.rtl.techmap.linear import Target, signed_digits
 from kera_hw.rtl.techmap.net import Net
@@ -83,12 +84,23 @@ def _realise_block(
         return linear.realise(net, atoms, targets, tries), 0
     assert dsp is not None
     width = max(target.width for target in targets)
-    sums = [Target(dict(product.terms), 0, width) for product in best.products]
+    sums = [
+        Target(dict(product.terms), 0, width, _users(best, len(atoms) + k))
+        for k, product in enumerate(best.products)
+    ]
     factors = linear.realise(net, atoms, sums)
-    pairs = zip(factors, best.products)
-    made = [multiply(net, factor, constant(product.odd), width, dsp) for factor, product in pairs]
+    made, outer = list[Word](), net.origin
+    for factor, product, target in zip(factors, best.products, sums):
+        net.origin = target.origin or outer
+        made.append(multiply(net, factor, constant(product.odd), width, dsp))
+    net.origin = outer
     values = [*atoms, *made]
     return linear.realise(net, values, best.targets, tries), len(made)
+
+
+def _users(candidate: _Candidate, value: int) -> Origin | None:
+    """What the targets are for that take a value."""
+    return join_origins(target.origin for target in candidate.targets if value in target.terms)
 
 
 def _choose(
@@ -142,7 +154,7 @@ def _candidate(ranges: list[Range], targets: Sequence[Target], dsp: DspKind, dig
                 spans.append((span[0] * odd, span[1] * odd))
             place = len(ranges) + index
             rest[place] = rest.get(place, 0) + sign * low
-        changed.append(Target(rest, target.constant, target.width))
+        changed.append(replace(target, terms=rest))
     return _Candidate(list(products), changed, spans)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
-from kera_hw.graph.node import Origin
+from kera_hw.graph.node import Origin, join_origins
 from kera_hw.rtl.lower.design import FlatState
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.area import Area
@@ -220,6 +220,7 @@ class _Finder:
 
     def _runs(self, state: int, way: Way) -> Iterator[_Run]:
         """A state's next value cut where its conditions change."""
+        self.net.origin = self._giving(state)
         width, plain = self.states[state].width_bits, self.nexts[state]
         hold = Search(self.net, self.net.source("state", width, (state,)))
         low = 0
@@ -241,6 +242,11 @@ class _Finder:
                 for held in hold.pieces(cleared.rest, low) if way == "cleared, then held" else parts:
                     yield _Run(state, low, held.width, held.when, cleared.when, held.rest)
                     low += held.width
+
+    def _giving(self, state: int) -> Origin | None:
+        """What gives a state its next value."""
+        cells = dict.fromkeys(s.cell for s in self.nexts[state] if s.cell is not None)
+        return join_origins(self.net.items[cell].origin for cell in cells) or self.states[state].origin
 
     def _cleared(self, state: int, bits: Bits, low: int) -> Iterable[Piece]:
         """Where bits from ``low`` are the initial ones; a reset can do no more than bring those back."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import cast
 
+from kera_hw.graph.node import Origin, join_origins
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.cover import Cover
 from kera_hw.rtl.techmap.net import Item, Net
@@ -86,8 +87,9 @@ class Finisher:
     def pin(self, bit: Bits, registers: int, name: str, reset: bool) -> int:
         """A cell that controls registers with one bit."""
         placed = self.place(bit)
+        origin = join_origins(self._origin(s.cell) for s in bit if s.cell is not None)
         return self._add_cell(
-            out.RegisterPin(width=1, bits=placed, registers=registers, name=name, reset=reset)
+            out.RegisterPin(width=1, origin=origin, bits=placed, registers=registers, name=name, reset=reset)
         )
 
     def _add_cell(self, cell: out.Cell) -> int:
@@ -121,7 +123,7 @@ class Finisher:
         return None
 
     def _cell(self, index: int, item: Item) -> out.Cell:
-        width, origin = item.width, item.origin
+        width, origin = item.width, self._origin(index)
         name = origin.name if origin is not None else None
         ins = tuple(self.place(bits) for bits in self._inputs(index))
         match item.kind:
@@ -140,11 +142,12 @@ class Finisher:
             case "moves" | "restart":
                 (state,) = item.data
                 assert isinstance(state, int)
-                return (out.Moves if item.kind == "moves" else out.Restart)(width=1, state=state)
+                kind = out.Moves if item.kind == "moves" else out.Restart
+                return kind(width=1, origin=origin, state=state)
             case "after":
                 (state,) = item.data
                 assert isinstance(state, int)
-                return out.StateNext(width=width, state=state)
+                return out.StateNext(width=width, origin=origin, state=state)
             case "mul":
                 a_signed, b_signed, latency = item.data
                 assert isinstance(latency, int)
@@ -165,6 +168,23 @@ class Finisher:
                     latency_cycles=ranks,
                 )
 
+    def _origin(self, index: int) -> Origin | None:
+        """What an item is for, and the gates that covering put into its cell."""
+        item = self.net.items[index]
+        if item.kind not in ("lut", "add"):
+            return item.origin
+        ends = {s.cell for bits in self._inputs(index) for s in bits}
+        inside = {index: None}
+        pending = [index]
+        while pending:
+            for s in (s for bits in self.net.items[pending.pop()].ins for s in bits):
+                cell = s.cell
+                if cell is None or cell in ends or cell in inside or self.net.items[cell].kind != "lut":
+                    continue
+                inside[cell] = None
+                pending.append(cell)
+        return join_origins(self.net.items[cell].origin for cell in inside)
+
     def _piece(self, index: int, width: int) -> int:
         """Sum bits of each piece of a chain: all of them where the clock allows, else even shares."""
         after_dsp = any(
@@ -180,15 +200,14 @@ class Finisher:
 
     def _write_add(self, index: int, item: Item) -> Bits:
         a, *operands, carry = (self.place(bits) for bits in self._inputs(index))
-        width = item.width
+        width, origin = item.width, self._origin(index)
         size = self._piece(index, width)
         parts: list[Bits] = []
         for low in range(0, width, size):
             count = min(size, width - low)
             last = low + count == width
             whole = out.Add(
-                width=count + (not last), origin=item.origin,
-                name=item.origin.name if item.origin is not None else None,
+                width=count + (not last), origin=origin, name=origin.name if origin is not None else None,
                 a=slice_bits(a, low, count),
                 inputs=tuple(b if bits_width(b) == 1 else slice_bits(b, low, count) for b in operands),
                 carry_in=carry, carry_out=not last,

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from kera_hw.graph.node import Origin, join_origins
 from kera_hw.rtl.techmap import words
 from kera_hw.rtl.techmap.net import Net, known
 from kera_hw.rtl.techmap.words import Word, range_width, trimmed
@@ -83,11 +84,15 @@ def _recoded(targets: Sequence[Target], chooser: random.Random) -> list[list[Dig
 
 @dataclass
 class Target:
-    """One output: coefficient of every atom, a constant, and how many low bits of the sum are wanted."""
+    """One output: coefficient of every atom, a constant, and how many low bits of the sum are wanted.
+
+    ``origin``: what it is for; None for what the net says.
+    """
 
     terms: dict[int, int]
     constant: int
     width: int
+    origin: Origin | None = None
 
 
 @dataclass
@@ -261,15 +266,33 @@ def realise(net: Net, atoms: Sequence[Word], targets: Sequence[Target], tries: i
     """Words of all targets; their low ``width`` bits are right (all of them when the sum fits)."""
     ranges = [atom.range for atom in atoms]
     plan = _plan(targets, ranges, tries)
-    need = _needed(plan, targets)
-    made = list(atoms)
+    need, origins = _needed(plan, targets), _origins(plan, targets)
+    made, outer = list(atoms), net.origin
     for k, key in enumerate(plan.made):
+        net.origin = origins[len(atoms) + k] or outer
         first, second, shift, sign = key
         a = words.shifted(made[first], max(0, -shift))
         b = words.shifted(made[second], max(0, shift))
         made.append(_join(net, a, b, sign, need[len(atoms) + k], plan.ranges[len(atoms) + k]))
-    rows = [[(made[a], s, g) for a, s, g in row] for row in plan.rows]
-    return [_sum(net, row, target) for row, target in zip(rows, targets)]
+    results: list[Word] = []
+    for row, target in zip(plan.rows, targets):
+        net.origin = target.origin or outer
+        results.append(_sum(net, [(made[a], s, g) for a, s, g in row], target))
+    net.origin = outer
+    return results
+
+
+def _origins(plan: _Plan, targets: Sequence[Target]) -> list[Origin | None]:
+    """Of every atom: what the targets that it goes into are for."""
+    found: list[Origin | None] = [None] * len(plan.ranges)
+    for row, target in zip(plan.rows, targets):
+        for atom, _, _ in row:
+            found[atom] = join_origins((found[atom], target.origin))
+    base = len(plan.ranges) - len(plan.made)
+    for k in range(len(plan.made) - 1, -1, -1):
+        for atom in plan.made[k][:2]:
+            found[atom] = join_origins((found[atom], found[base + k]))
+    return found
 
 
 def _needed(plan: _Plan, targets: Sequence[Target]) -> list[int]:

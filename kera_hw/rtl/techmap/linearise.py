@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from kera_hw.graph.node import Origin, join_origins
 from kera_hw.rtl.techmap import parity, truth
 from kera_hw.rtl.techmap.net import Item, Net
 from kera_hw.schedule.netlist import Bits, Segment, cell_bits, concat, const_bits, slice_bits
@@ -223,8 +224,25 @@ class _Copy:
         self.region = region
         self.replaced = replaced
         self.gates = gates  # their signals stand behind the region's leaves
+        self.origins = self._gate_origins()
         self.items: dict[int, Bits] = {}
         self.signals: dict[int, Bits] = {-1: const_bits(0, 1)}
+
+    def _gate_origins(self) -> dict[int, Origin | None]:
+        """Of every gate of the network: what the gates were for whose XOR it takes part in."""
+        cones: list[Origin | None] = []
+        for index, item in enumerate(self.old.items):
+            inner = dict.fromkeys(s.cell for bits in item.ins for s in bits if s.cell is not None)
+            below = [cones[cell] for cell in inner if self.region.xor[cell]] if self.region.xor[index] else []
+            cones.append(join_origins((item.origin, *below)))
+        found: dict[int, Origin | None] = {}
+        for (cell, _), signal in self.replaced.items():
+            found[signal] = join_origins((found.get(signal), cones[cell]))
+        first = len(self.region.leaves)
+        for signal in range(first + len(self.gates) - 1, first - 1, -1):
+            for source in self.gates[signal - first]:
+                found[source] = join_origins((found.get(source), found.get(signal)))
+        return found
 
     def run(self, outputs: list[Bits]) -> tuple[Net, list[Bits]]:
         return self.new, [self._bits(bits) for bits in outputs]
@@ -288,6 +306,7 @@ class _Copy:
             table = 0
             for k in range(len(gate)):
                 table ^= truth.variable(k, len(gate))
+            self.new.origin = self.origins.get(index)
             self.signals[index] = self.new.logic(table, [self.signals[s] for s in gate], 1)
 
     def _present(self, bits: Bits) -> Bits:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from kera_hw.graph.node import Node, Origin, Ref
+from kera_hw.graph.node import Node, Origin, Ref, join_origins
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.ranges import type_range
 from kera_hw.rtl.techmap import cases, constmul, folded, gating, linear, product, scalar, words
@@ -61,6 +61,7 @@ class Mapper:
         self._forms: dict[Ref, Form] = {}
         self._tiles: dict[Ref, list[tuple[Word, int]]] = {}
         self._made: dict[Atom, Word] = {}
+        self._places: dict[Node, Origin | None] = {}
 
     # Which values are sums
 
@@ -231,6 +232,8 @@ class Mapper:
                     continue
                 pending.pop()
                 if item not in self._forms:
+                    inner = [self._places[ref.node] for ref in self._inlined(item.node)]
+                    self._places[item.node] = join_origins((self.origins.get(item.node), *inner))
                     self._forms[item] = self._own_form(item.node)
             found = self._forms[ref]
         return found
@@ -272,7 +275,7 @@ class Mapper:
         ref = Ref(node, 0)
         then, otherwise = (self._operand(item) for item in node.inputs[1:])
         common, rest_then, rest_otherwise = gating.split(then, otherwise)
-        self.net.origin = self.origins.get(node)
+        self.net.origin = self._places[node]
         width = min(self.wanted[ref], width_of(node.types[0]))
         sides = [self._side(rest, width) for rest in (rest_then, rest_otherwise)]
         condition = self.word(node.inputs[0]).bit(0)
@@ -318,7 +321,7 @@ class Mapper:
             atoms = list(dict.fromkeys(atom for node in group for atom in forms[node].terms))
             index = {atom: i for i, atom in enumerate(atoms)}
             targets = [self._target(node, forms[node], index) for node in group]
-            self.net.origin = self.origins.get(group[0])
+            self.net.origin = self._places[group[0]]
             values = [self._atom_word(atom) for atom in atoms]
             results, taken = constmul.realise(self.net, values, targets, self.able.dsp, self._spare_dsps)
             self._spare_dsps -= taken
@@ -334,7 +337,7 @@ class Mapper:
             coefficient = value if exact and abs(value) < 1 << width else _symmetric(value, width)
             if coefficient:
                 terms[index[atom]] = coefficient
-        return Target(terms, form.constant, width)
+        return Target(terms, form.constant, width, self._places[node])
 
     def _atom_word(self, atom: Atom) -> Word:
         ref, tile = atom
@@ -373,6 +376,8 @@ class Mapper:
             return
         if node in self._cases:
             case = self._cases[node]
+            asked = (condition.node for condition, _ in case.conditions)
+            self.net.origin = join_origins(map(self.origins.get, (*case.rungs, *asked)))
             self._settle(ref, cases.realise(self.net, self.source, case, self.word, self.wanted[ref]))
             return
         args = [self.word(ref) for ref in node.inputs]
@@ -420,6 +425,7 @@ class Mapper:
             return self._opens(ref) and ref.node not in self._cases
 
         conditions = [node.inputs[0]]
+        opened = [node]
         choices = [node.inputs[2], node.inputs[1]]
         while len(conditions) < 8:
             inner = {c.node.inputs[0] for c in choices if branches_here(c)}
@@ -429,6 +435,7 @@ class Mapper:
             if condition in conditions or condition.node.opcode not in _PLAIN_CONDITIONS:
                 break
             conditions.insert(0, condition)
+            opened.extend(c.node for c in choices if self._opens(c))
             choices = [
                 item
                 for c in choices
@@ -438,6 +445,7 @@ class Mapper:
             return None
         bits = [self.word(c).bit(0) for c in conditions]
         branches = [self.word(choice) for choice in choices]
+        self.net.origin = join_origins(map(self.origins.get, opened))
         return scalar.select_tree(self.net, bits, branches, self.wanted[Ref(node, 0)])
 
     def _opens(self, ref: Ref) -> bool:

@@ -47,7 +47,8 @@ _FEW_SIGNALS = 4
 
 
 class Net:
-    """Cells so far. ``origin`` is recorded on cells made while it is set."""
+    """Cells so far. ``origin`` is recorded on cells made while it is set, beside that for which they were
+    made before."""
 
     def __init__(self, fusing: bool = False) -> None:
         self.items: list[Item] = []
@@ -64,6 +65,9 @@ class Net:
             level = max((self.level(bits) for bits in ins), default=0) + _DELAY[kind]
             self.items.append(Item(kind, width, ins, data, self.origin, level))
             self._memo[key] = found
+        elif self.origin is not None and ins:
+            item = self.items[found]
+            item.origin = self.origin if item.origin is None else item.origin.joined(self.origin)
         return found
 
     def level(self, bits: Bits) -> int:
