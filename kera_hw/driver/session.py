@@ -86,7 +86,11 @@ def optimise(graph: Graph, level: str = "standard") -> Optimised:
 
 def single_export_graph(graph: Graph, export: Export) -> Graph:
     """A graph of one export: what is built, run and compared, and whose fingerprint names all of that."""
-    return Graph([export], graph.origins, graph.scopes)
+    scopes = dict(graph.scopes)
+    for whole in graph.exports:  # of which this may be a part: without what it prints, say
+        if whole.name == export.name and whole.region in scopes:
+            scopes.setdefault(export.region, scopes[whole.region])
+    return Graph([export], graph.origins, scopes)
 
 
 def identity(program: Graph, export: Export) -> dict[str, str]:

@@ -12,7 +12,7 @@ from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.report.costs import listings
 from kera_hw.driver.session import load_program, optimise, single_export_graph
 from kera_hw.frontend import compile_source
-from kera_hw.graph import Export, Graph, Node, Ref, Region, Store, print_graph, read_keg, write_keg
+from kera_hw.graph import Export, Graph, Node, Ref, Region, Store, print_graph, probes_of, read_keg, write_keg
 from kera_hw.rtl.emit.verilog import Emitter, emit_verilog
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf
@@ -121,6 +121,15 @@ def test_what_two_lines_share_lists_both_and_no_other_function() -> None:
     assert set(places(graph, "g")) == {"a.kera:7"}
     text = print_graph(graph)
     assert "lines 2,3" in text and "line 7" in text and "lines 2,3,7" not in text
+
+
+def test_places_are_told_apart_without_what_is_observed() -> None:
+    graph = graph_of(SHARED.replace("    c ^ (d << 1)", "    assert(c != 3);\n    c ^ (d << 1)"))
+    export = graph.exports[0]
+    assert probes_of(export)
+    planned = plan_hardware(graph, export, TargetOptions())
+    found = {str(cell.origin) for cell in planned.netlist.cells if not isinstance(cell, (Input, StateOut))}
+    assert found == {"a.kera:2,3", "a.kera:5"}
 
 
 def test_a_shared_place_reaches_verilog() -> None:
