@@ -79,7 +79,7 @@ def test(
     target, options = hardware.for_target()
     loaded, _ = load_or_fail(file, output)
     with output.progress(f"testing on {target}", 1) as step:
-        step("running")
+        step("evaluating")
         if target == "interp":
             tests = [TargetTest(result, ()) for result in run_program_tests(loaded, name)]
         else:

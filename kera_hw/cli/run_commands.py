@@ -81,9 +81,10 @@ def run(
     loaded, graph = load_or_fail(file, output)
     export = export_or_fail(loaded, function, output)
     values = read_inputs(export, inputs or [])
-    with output.progress(f"running on {target}", 1) as step:
+    with output.progress(f"running on {target}", 2) as step:
+        step("preparing")
         executor = make_executor(graph, export, target, options)
-        step("running")
+        step("evaluating")
         result = run_inputs(export, executor, values, batch, wave)
         observed, items = observe_inputs(graph, export, target, options, values, batch)
     if wave is not None:

@@ -13,6 +13,7 @@ from amaranth.hdl import ClockDomain, Elaboratable, Module, Signal
 import kera_hw
 from kera_hw.driver.hardware import HardwareDesign, design_hardware
 from kera_hw.driver.options import TargetOptions
+from kera_hw.graph import signature
 from kera_hw.rtl.emit.component import AmaranthKernel, Cells, Kernel, VerilogKernel
 from kera_hw.rtl.emit.convert import module_verilog
 from kera_hw.rtl.emit.verilog import LIBRARY, model_text
@@ -60,6 +61,8 @@ def test_kernel_in_an_amaranth_design(program: kera_hw.Program, form: Cells | Li
     else:
         kernel = AmaranthKernel(design.export, design.netlist, design.plan, "stream", "ecp5", form)
         parts = [model_text(name) for name in LIBRARY] if form == "device" else []
+    pace = f"latency {kernel.latency_cycles}, interval {kernel.initiation_interval}"
+    assert repr(kernel) == f"<{type(kernel).__name__} of {signature(design.export)}: {pace}>"
     outer = Outer(design, kernel)
     wrapper = module_verilog(outer, "outer", list(outer.signals.values()))
     assert ("kera_ecp5" in wrapper) == (form == "device")

@@ -14,7 +14,7 @@ from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from kera_hw.graph.node import Export
+from kera_hw.graph.node import Export, signature
 from kera_hw.rtl.emit.amaranth_datapath import AmaranthDatapath
 from kera_hw.rtl.emit.handshake import StreamShell, ValidShell, shell_of
 from kera_hw.rtl.emit.layout import Protocol, control_of
@@ -62,6 +62,7 @@ class Kernel(wiring.Component):
     """
 
     def __init__(self, export: Export, protocol: Protocol, latency: int, interval: int) -> None:
+        self._signature = signature(export)
         self._taken = Fields.of(parameter_buses(export), "in_")
         self._given = Fields.of(result_buses(export), "out_")
         self.protocol: Protocol = protocol
@@ -74,6 +75,10 @@ class Kernel(wiring.Component):
             super().__init__({"i": In(taken), "o": Out(given), **valid})
         else:
             super().__init__({"i": In(taken), "o": Out(given)})
+
+    def __repr__(self) -> str:
+        pace = f"latency {self.latency_cycles}, interval {self.initiation_interval}"
+        return f"<{type(self).__name__} of {self._signature}: {pace}>"
 
     def _buses(self) -> tuple[dict[str, Value], dict[str, Value]]:
         """The data buses of the kernel by name: parameters and results."""
