@@ -8,7 +8,7 @@ cannot be shown to be a box counts as nothing when written and as everything whe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kera_hw.loops.program import Affine, Index, Var
 from kera_hw.ops.intervals import Interval
@@ -83,10 +83,29 @@ Spans = Mapping[Var, Interval]
 def within(wanted: Box, have: Iterable[Box], spans: Spans = {}) -> bool:  # noqa: B006 - never changed
     """Whether boxes together hold another; ``spans`` tells what variables of its base run through."""
     left = [wanted] if not any(side.is_empty for side in wanted) else []
-    for box in have:
-        if not any(side.steps for side in box):
-            left = [piece for rest in left for piece in _minus(rest, box, spans)]
+    for box in [dense for box in have for dense in _dense(box)]:
+        left = [piece for rest in left for piece in _minus(rest, box, spans)]
     return not left
+
+
+MOST_PIECES = 256
+"""Dense pieces of a box with steps that are looked at one by one."""
+
+
+def _dense(box: Box) -> list[Box]:
+    """The box itself, or its pieces where a few make it up; nothing where that would be many."""
+    pieces: list[Box] = [()]
+    for side in box:
+        sides = [replace(side, steps=())]
+        for size, count in side.steps:
+            if count * len(sides) * len(pieces) > MOST_PIECES:
+                return []
+            shifts = [size * k for k in range(count)]
+            sides = [
+                replace(one, low=one.low + by, high=one.high + by) for one in sides for by in shifts
+            ]
+        pieces = [(*piece, one) for piece in pieces for one in sides]
+    return pieces
 
 
 def _minus(box: Box, cut: Box, spans: Spans) -> list[Box]:

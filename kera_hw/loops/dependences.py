@@ -77,8 +77,9 @@ def distances(a: Index, b: Index, i: Var, j: Var, count: int, inner: Mapping[Var
     in every round.
     """
     found = Interval(1 - count, count - 1)
+    still = {var: Affine(span.low) for var, span in inner.items() if span.low == span.high}
     for first, second in zip(a, b):
-        found = found.meet(_along(first, second, i, j, count, inner))
+        found = found.meet(_along(first.replace(still), second.replace(still), i, j, count, inner))
     return NONE if found.empty else found
 
 
@@ -99,8 +100,6 @@ def _along(
         return EVERY
     # step * i + one = step * j + two, so step * (j - i) = one - two: a multiple of `grain`, off by `offset`.
     low, high = one.low - two.high, one.high - two.low
-    still = {var: Affine(span.low) for var, span in inner.items() if span.low == span.high}
-    rests = rests[0].replace(still), rests[1].replace(still)
     grain = gcd(*(factor for rest in rests for var, factor in rest.terms if var in inner))
     offset = rests[0].constant - rests[1].constant
     if step < 0:

@@ -297,7 +297,8 @@ class _Check:
         accesses = [item for item in _accesses(loop.body) if item.buffer not in locals_]
         met = {
             store.buffer for store in accesses if isinstance(store, Store) for other in accesses
-            if other.buffer == store.buffer and self._meet(store.index, other.index, loop, inner)
+            if other.buffer == store.buffer
+            and self._meet(inside.settled(store.index), inside.settled(other.index), loop, inner)
         }
         for name in sorted(met):
             self.fault(f"Rounds of the parallel loop of `{loop.var.name}` may meet in `{name}`.")
