@@ -83,8 +83,8 @@ Spans = Mapping[Var, Interval]
 def within(wanted: Box, have: Iterable[Box], spans: Spans = {}) -> bool:  # noqa: B006 - never changed
     """Whether boxes together hold another; ``spans`` tells what variables of its base run through."""
     left = [wanted] if not any(side.is_empty for side in wanted) else []
-    for box in [dense for box in have for dense in _dense(box)]:
-        left = [piece for rest in left for piece in _minus(rest, box, spans)]
+    for part in [dense for box in have for dense in _dense(box)]:
+        left = [piece for rest in left for piece in _minus(rest, part, spans)]
     return not left
 
 
