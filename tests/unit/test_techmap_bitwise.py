@@ -182,3 +182,23 @@ def test_nothing_is_offered_where_nothing_is_gained() -> None:
     cells = (Input(width=4, bus="a"), Lut(width=1, inputs=inputs, expr=conjunction))
     netlist = Netlist("and4", (("a", 4),), cells, (Output("x", cell_bits(1, 1)),), (), "ecp5-85k")
     assert refined(netlist, DelayModel(part), 5000) == []
+
+
+def test_luts_of_other_sizes_are_no_vector() -> None:
+    """The NOR of two and that of three have one table, 1, and operands side by side: still two cells."""
+    x = cell_bits(0, 5)
+    pair, three = (
+        Lut(
+            width=1, inputs=tuple(slice_bits(x, low + k, 1) for k in range(count)),
+            expr=("and", *(("not", ("in", k)) for k in range(count))),
+        )
+        for low, count in ((0, 2), (1, 3))
+    )
+    outputs = (Output("two", cell_bits(1, 1)), Output("three", cell_bits(2, 1)))
+    netlist = Netlist("nors", (("x", 5),), (Input(width=5, bus="x"), pair, three), outputs)
+    device = find_device("ecp5-85k")
+    assert device is not None
+    settling = Settling(netlist, DelayModel(device), 10_000)
+    part = Part(netlist, extract(netlist, Choice(False, 0)), settling)
+    items = {"x": list(range(32))}
+    assert simulate_netlist(part.best(), items) == simulate_netlist(netlist, items)

@@ -222,7 +222,7 @@ class Rebuild:
 
 def _step(one: Row, other: Row) -> tuple[int, ...] | None:
     """By how much each operand moves from one LUT to the next, if they can be one vector: 0 or 1."""
-    if one[0] != other[0]:
+    if (one[0], len(one[1])) != (other[0], len(other[1])):  # NOR tables of any inputs are all 1
         return None
     steps: list[int] = []
     for (cell, low), (next_cell, next_low) in zip(one[1], other[1]):
