@@ -15,7 +15,13 @@ from kera_hw.ops.spec import Trait
 from kera_hw.support import Diagnostic, KeraError
 from kera_hw.types import FloatType, TensorType, Type, element_type, flatten_type, leaf_types, shape_of
 
+def observe(_lower: Lowering, _node: Node, args: list[Value]) -> list[Value]:
+    """An observation is the value that it is given."""
+    return args
+
+
 RULES: dict[str, Rule] = {
+    **{name: observe for name, spec in OPS.items() if Trait.OBSERVES in spec.traits},
     **elementwise.RULES, **tensors.RULES, **reductions.RULES, **control.RULES,
 }
 
@@ -23,8 +29,6 @@ RULES: dict[str, Rule] = {
 def refusal(node: Node) -> str | None:
     """Why an operation has no loops, as a whole sentence; None for all others."""
     spec = OPS[node.opcode]
-    if spec.effect is not None:
-        return f"`{node.opcode}` has an effect, which loop programs do not have yet."
     if dict(node.attrs).get("order") == "exact" and isinstance(element_type(node.inputs[0].type), FloatType):
         return f"`{node.opcode}` in the order `exact` has no expansion into loops yet; choose another order."
     known = node.opcode in RULES or node.opcode in EXPANSIONS or Trait.SOURCE in spec.traits
@@ -42,7 +46,10 @@ def check_lowerable(region: Region) -> None:
 
 
 def lower_export(export: Export, origins: Mapping[Node, Origin] | None = None) -> LoopProgram:
-    """The loop program of an export. Raises KeraError (K0701) where an operation has none."""
+    """The loop program of an export; what it observes follows its results.
+
+    Raises KeraError (K0701) where an operation has none.
+    """
     check_lowerable(export.region)
     emit = Emitter()
     lower = Lowering(emit, RULES, origins or {})
@@ -58,11 +65,16 @@ def lower_export(export: Export, origins: Mapping[Node, Origin] | None = None) -
     args = [_argument(emit, buffer) for buffer in (*params, *states)]
     values = lower.region(export.region, args)
     kinds = leaf_types(export.result)
-    results = [_result(k, kind) for k, kind in enumerate(kinds)]
+    results = [_result(f"out.{k}", kind) for k, kind in enumerate(kinds)]
     for target, value in zip(results, values):
         _deliver(lower, target, value)
-    _advance(lower, states, values[len(results) :])
-    buffers = (*params, *results, *states, *emit.constants.values())
+    seen = values[len(results) + len(states) :]
+    last = export.region.results[len(values) - len(seen) :]
+    observed = [_result(f"observed.{k}", ref.type) for k, ref in enumerate(last)]
+    for target, value in zip(observed, seen):
+        _deliver(lower, target, value)
+    _advance(lower, states, values[len(results) : len(results) + len(states)])
+    buffers = (*params, *results, *observed, *states, *emit.constants.values())
     return LoopProgram(export.name, buffers, emit.finish())
 
 
@@ -76,8 +88,8 @@ def _argument(emit: Emitter, buffer: Buffer) -> Value:
     return whole(buffer) if buffer.shape else emit.load(buffer, ())
 
 
-def _result(number: int, kind: Type) -> Buffer:
-    return Buffer(f"out.{number}", element_type(kind), shape_of(kind), "result")
+def _result(name: str, kind: Type) -> Buffer:
+    return Buffer(name, element_type(kind), shape_of(kind), "result")
 
 
 def _deliver(lower: Lowering, target: Buffer, value: Value) -> None:

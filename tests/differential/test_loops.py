@@ -62,3 +62,19 @@ def test_a_wrong_program_is_seen() -> None:
     (export,) = loaded.graph.exports
     text = print_program(lower_export(export)).replace("integer.add", "integer.sub")
     assert differing(export, parse_program(text), 4, 0) != []
+
+
+def test_observations_follow_the_results(tmp_path: Path) -> None:
+    path = tmp_path / "observed.kera"
+    path.write_text(
+        "pub fn f(x: u8) -> u8 ! io {\n"
+        '    assert(x < 200, "small");\n'
+        '    if x > 10 { cover(x == 50, "fifty"); print("large", x); }\n'
+        "    x + 1\n}\n"
+    )
+    loaded = load_program(path)
+    assert loaded.graph is not None
+    (export,) = loaded.graph.exports
+    assert _checked(export, 64, 3)
+    names = [buffer.name for buffer in lower_export(export).of_kind("result")]
+    assert names[0] == "out.0" and len(names) > 3 and all(name.startswith("observed.") for name in names[1:])
