@@ -15,6 +15,7 @@ from kera_hw.ops.spec import Trait
 from kera_hw.support import Diagnostic, KeraError
 from kera_hw.types import FloatType, TensorType, Type, element_type, flatten_type, leaf_types, shape_of
 
+
 def observe(_lower: Lowering, _node: Node, args: list[Value]) -> list[Value]:
     """An observation is the value that it is given."""
     return args
