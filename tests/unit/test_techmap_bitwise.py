@@ -110,6 +110,21 @@ def test_passes_keep_every_output(seed: int) -> None:
         assert [values[s >> 1] ^ (FULL if s & 1 else 0) for s in outputs] == want
 
 
+def test_long_chains_take_no_recursion() -> None:
+    """Alternating gates, so that no tree of one kind can be balanced."""
+    aig = Aig()
+    signals = [aig.leaf() for _ in range(40)]
+    chain = signals[0]
+    for k in range(4000):
+        signal = signals[k * 7 % 40]
+        chain = aig.both(chain, signal) ^ 1 if k % 2 else aig.differ(chain, signal)
+    made, outputs = restructured(aig, [chain], 40, even=True)
+    luts = lutmap.map_gates(made, outputs, lutmap.Timing([0.0] * 40, [1e9], 1.0), 4)
+    shown = [random.Random(k).getrandbits(PATTERNS) for k in range(40)]
+    assert simulated(made, outputs, shown) == simulated(aig, [chain], shown)
+    assert len(luts) <= made.gates()
+
+
 def test_balancing_puts_the_latest_last() -> None:
     aig = Aig()
     signals = [aig.leaf() for _ in range(8)]

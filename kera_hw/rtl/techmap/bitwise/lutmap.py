@@ -205,15 +205,20 @@ class _Mapping:
 
     def _take(self, cut: Cut) -> int:
         """Use a cut; how many LUTs that adds."""
-        added = 1
-        for leaf in cut:
-            if self.used[leaf] == 0 and self.aig.kind[leaf] != LEAF:
-                added += self._take(self.best[leaf])
-            self.used[leaf] += 1
+        added, pending = 1, [cut]
+        while pending:
+            for leaf in pending.pop():
+                if self.used[leaf] == 0 and self.aig.kind[leaf] != LEAF:
+                    added += 1
+                    pending.append(self.best[leaf])
+                self.used[leaf] += 1
         return added
 
     def _release(self, cut: Cut) -> None:
-        for leaf in cut:
-            self.used[leaf] -= 1
-            if self.used[leaf] == 0 and self.aig.kind[leaf] != LEAF:
-                self._release(self.best[leaf])
+        """Undo ``_take``."""
+        pending = [cut]
+        while pending:
+            for leaf in pending.pop():
+                self.used[leaf] -= 1
+                if self.used[leaf] == 0 and self.aig.kind[leaf] != LEAF:
+                    pending.append(self.best[leaf])

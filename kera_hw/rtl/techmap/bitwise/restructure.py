@@ -102,24 +102,32 @@ class _Pass:
 
     def _release(self, node: int, cut: frozenset[int]) -> int:
         """Take away the readers that a node is of others; how many gates only it needed, itself included."""
-        if node in self.replaced:
-            return self.replaced[node]
-        freed = 1
-        for x in (self.aig.left[node], self.aig.right[node]):
-            below = x >> 1
-            self.refs[below] -= 1
-            if self.refs[below] == 0 and below not in cut and self.aig.kind[below] != LEAF:
-                freed += self._release(below, cut)
+        freed, pending = 0, [node]
+        while pending:
+            gate = pending.pop()
+            if gate in self.replaced:
+                freed += self.replaced[gate]
+                continue
+            freed += 1
+            for x in (self.aig.left[gate], self.aig.right[gate]):
+                below = x >> 1
+                self.refs[below] -= 1
+                if self.refs[below] == 0 and below not in cut and self.aig.kind[below] != LEAF:
+                    pending.append(below)
         return freed
 
     def _take(self, node: int, cut: frozenset[int]) -> None:
-        if node in self.replaced:
-            return
-        for x in (self.aig.left[node], self.aig.right[node]):
-            below = x >> 1
-            if self.refs[below] == 0 and below not in cut and self.aig.kind[below] != LEAF:
-                self._take(below, cut)
-            self.refs[below] += 1
+        """Undo ``_release``."""
+        pending = [node]
+        while pending:
+            gate = pending.pop()
+            if gate in self.replaced:
+                continue
+            for x in (self.aig.left[gate], self.aig.right[gate]):
+                below = x >> 1
+                if self.refs[below] == 0 and below not in cut and self.aig.kind[below] != LEAF:
+                    pending.append(below)
+                self.refs[below] += 1
 
     def _added(self, made: Shape, leaves: list[int], root: int, commit: bool = False) -> tuple[int, bool]:
         """Gates of a shape that are not in use yet, and whether it is just the root's own gate."""
