@@ -189,6 +189,24 @@ def test_an_exchanged_netlist_computes_the_same(choice: Choice) -> None:
         assert widths == [width for width in (9, 4) if width > choice.adder_bits]
 
 
+def test_equal_tables_of_unlike_many_operands_stay_apart() -> None:
+    """`a & !b` and `a & !b & !c` are both table 2, and their first operands lie side by side."""
+    part = find_device("ecp5-85k")
+    assert part is not None
+    a, b, c, d = (cell_bits(0, 1, k) for k in range(4))
+    cells = (
+        Input(width=4, bus="a"),
+        Lut(width=1, inputs=(a, b, c, d), expr=("xor", ("in", 0), ("in", 1), ("in", 2), ("in", 3))),
+        Lut(width=1, inputs=(a, c), expr=("and", ("in", 0), ("not", ("in", 1)))),
+        Lut(width=1, inputs=(b, c, d), expr=("and", ("in", 0), ("not", ("in", 1)), ("not", ("in", 2)))),
+    )
+    outputs = (Output("x", concat(cell_bits(k, 1) for k in (1, 2, 3))),)
+    netlist = Netlist("two", (("a", 4),), cells, outputs, (), "ecp5-85k")
+    made = Part(netlist, extract(netlist, Choice(True, 0)), Settling(netlist, DelayModel(part), 5000))
+    given = {"a": list(range(16))}
+    assert simulate_netlist(made.best(), given) == simulate_netlist(netlist, given)
+
+
 def test_nothing_is_offered_where_nothing_is_gained() -> None:
     part = find_device("ecp5-85k")
     assert part is not None

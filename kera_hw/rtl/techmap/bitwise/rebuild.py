@@ -190,7 +190,7 @@ class Rebuild:
         """One level's LUTs, neighbours with one table and operands side by side as one cell."""
         rows = sorted(
             ((*self._table(node, inverted), node, inverted) for node, inverted in nodes),
-            key=lambda row: (row[0], [cell for cell, _ in row[1]], [low for _, low in row[1]], row[2]),
+            key=lambda row: (len(row[1]), row[0], [c for c, _ in row[1]], [low for _, low in row[1]], row[2]),
         )
         start = 0
         while start < len(rows):

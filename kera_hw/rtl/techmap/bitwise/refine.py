@@ -9,7 +9,7 @@ from kera_hw.rtl.techmap.bitwise.aig import Aig
 from kera_hw.rtl.techmap.bitwise.extract import Choice, Extract, Place, extract, sinks
 from kera_hw.rtl.techmap.bitwise.lutmap import Lut, Timing, map_gates
 from kera_hw.rtl.techmap.bitwise.rebuild import Rebuild
-from kera_hw.rtl.techmap.bitwise.restructure import balanced, restructured
+from kera_hw.rtl.techmap.bitwise.restructure import balanced, hastened, restructured
 from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.netlist import Add, Bits, Cell, Input, Mux, Netlist, StateOut
 from kera_hw.schedule.netlist import Lut as LutCell
@@ -20,6 +20,8 @@ _MOST_BITS = 1500
 """LUT bits up to which all of a design is treated so."""
 _FANOUT = 2
 _ROUNDS = 4
+_PIVOTS = 3
+"""Choices by late nodes that are put before an output one after another."""
 _EFFORT = 2000
 """Gates in all rounds of restructuring together."""
 
@@ -45,6 +47,8 @@ def refined(netlist: Netlist, model: DelayModel, clock_ps: int) -> list[Netlist]
         part.search()
     now = settle.key(netlist)
     found = [one for part in chosen for one in (part.best(), part.soonest())]
+    if netlist.states:
+        found += [one for one in (part.hastened() for part in chosen) if one is not None]
     return [one for one in found if any(x < y for x, y in zip(settle.key(one), now))]
 
 
@@ -54,6 +58,7 @@ class Mapped:
 
     late_ps: float
     count: int
+    aig: Aig
     luts: dict[int, Lut]
     literals: list[int]
 
@@ -85,7 +90,7 @@ class Part:
 
     def _mapped(self, aig: Aig, literals: list[int], timing: Timing) -> Mapped:
         luts = map_gates(aig, literals, timing, 4)
-        return Mapped(_lateness(luts, literals, timing), len(luts), luts, literals)
+        return Mapped(_lateness(luts, literals, timing), len(luts), aig, luts, literals)
 
     def _try(self, aig: Aig, literals: list[int]) -> None:
         self._best = min(self._best, self._mapped(aig, literals, self.timing), key=Mapped.key)
@@ -118,16 +123,52 @@ class Part:
             count = aig.gates()
             aig, literals = restructured(aig, literals, leaves, even=True)
 
+    def hastened(self) -> Netlist | None:
+        """Outputs that are still late as choices by what comes last before them, if that is sooner."""
+        leaves, found = len(self.made.leaves), self._soonest
+        for _ in range(_PIVOTS):
+            late = self._pivots(found)
+            if not late:
+                break
+            aig, literals = hastened(found.aig, found.literals, leaves, late)
+            forms = [(aig, literals), restructured(aig, literals, leaves, even=False)]
+            sooner = min((self._mapped(*form, self.hurried) for form in forms), key=Mapped.key)
+            if sooner.key() >= found.key():
+                break
+            found = sooner
+        return None if found is self._soonest else self._rebuilt(found)
+
+    def _pivots(self, found: Mapped) -> dict[int, int]:
+        """For every late output the last node on its longest path after which a LUT is still in time."""
+        arrival = _settled(found.luts, self.timing)
+        lut_ps = self.timing.lut_ps
+        late: dict[int, int] = {}
+        for place, (literal, wanted) in enumerate(zip(found.literals, self.timing.required_ps)):
+            node = literal >> 1
+            if arrival[node] <= wanted + 0.5 or node not in found.luts:
+                continue
+            while node in found.luts and arrival[node] + lut_ps > wanted + 0.5:
+                node = max(found.luts[node].leaves, key=arrival.__getitem__, default=0)
+            if node and node != literal >> 1 and arrival[node] + lut_ps <= wanted + 0.5:
+                late[place] = node
+        return late
+
 
 _PROBE = LutCell(width=1, inputs=(), expr=("const", 0))
 
 
-def _lateness(luts: dict[int, Lut], literals: Sequence[int], timing: Timing) -> float:
-    """By how much outputs settle too late, all together."""
+def _settled(luts: dict[int, Lut], timing: Timing) -> dict[int, float]:
+    """When leaves and LUTs settle."""
     arrival: dict[int, float] = {0: 0.0}
     arrival.update((k + 1, ps) for k, ps in enumerate(timing.arrival_ps))
     for node, lut in luts.items():
         arrival[node] = timing.lut_ps + max((arrival[leaf] for leaf in lut.leaves), default=0.0)
+    return arrival
+
+
+def _lateness(luts: dict[int, Lut], literals: Sequence[int], timing: Timing) -> float:
+    """By how much outputs settle too late, all together."""
+    arrival = _settled(luts, timing)
     pairs = zip(literals, timing.required_ps)
     return sum(max(0.0, arrival[literal >> 1] - wanted - 0.5) for literal, wanted in pairs)
 

@@ -5,7 +5,7 @@ graph: the gates that only the cone's root needed, less those of the new shape t
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from kera_hw.rtl.techmap.bitwise.aig import AND, LEAF, Aig
@@ -199,3 +199,45 @@ def balanced(
             heappush(heap, (level[made >> 1], made))
         literal[node] = heap[0][1]
     return new.swept([literal[x >> 1] ^ (x & 1) for x in outputs], leaves)
+
+
+def hastened(
+    aig: Aig, outputs: Sequence[int], leaves: int, late: Mapping[int, int]
+) -> tuple[Aig, list[int]]:
+    """Outputs in ``late`` as a choice by the node given for each: what is known of it otherwise comes first.
+
+    Everything behind the node is computed for both its values, beside the node instead of after it.
+    """
+    new, same = Aig(), [0] * len(aig)
+    for node in range(1, leaves + 1):
+        same[node] = new.leaf()
+
+    def copied(literal: Sequence[int], node: int) -> int:
+        a, b = (literal[x >> 1] ^ (x & 1) for x in (aig.left[node], aig.right[node]))
+        return new.both(a, b) if aig.kind[node] == AND else new.differ(a, b)
+
+    for node in range(leaves + 1, len(aig)):
+        same[node] = copied(same, node)
+    known: dict[int, list[list[int]]] = {}
+    for pivot in set(late.values()):
+        branches: list[list[int]] = []
+        for value in (0, 1):
+            literal = list(same)
+            literal[pivot] = value
+            behind = [False] * len(aig)
+            behind[pivot] = True
+            for node in range(max(pivot, leaves) + 1, len(aig)):
+                behind[node] = behind[aig.left[node] >> 1] or behind[aig.right[node] >> 1]
+                if behind[node]:
+                    literal[node] = copied(literal, node)
+            branches.append(literal)
+        known[pivot] = branches
+    made: list[int] = []
+    for place, x in enumerate(outputs):
+        pivot = late.get(place)
+        if pivot is None:
+            made.append(same[x >> 1] ^ (x & 1))
+            continue
+        zero, one = (branch[x >> 1] ^ (x & 1) for branch in known[pivot])
+        made.append(new.choose(same[pivot], one, zero))
+    return new.swept(made, leaves)
