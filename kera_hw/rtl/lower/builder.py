@@ -12,6 +12,7 @@ from kera_hw.graph.node import Node, Origin, Ref
 from kera_hw.graph.store import Store
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Array, AttrValue, EvalCall, RegionLike
+from kera_hw.rtl.lower.budget import Meter
 from kera_hw.rtl.lower.ranges import Range, result_range, type_range
 from kera_hw.types import BOOL, FixType, FloatType, IntType, Type, element_type, numpy_dtype
 
@@ -45,9 +46,13 @@ class Builder:
 
     ``interval`` is how many cycles at least lie between two items: lowerings may keep loops for it.
     ``carry_logic``: a carry cell holds a function of four signals, so that logic before an adder is free.
+    ``meter`` counts what is made, if anybody asks.
     """
 
-    def __init__(self, store: Store, interval: int = 1, carry_logic: bool = False) -> None:
+    def __init__(
+        self, store: Store, interval: int = 1, carry_logic: bool = False, meter: Meter | None = None
+    ) -> None:
+        self.meter = meter
         self.store = store
         self.interval = interval
         self.carry_logic = carry_logic
@@ -133,7 +138,7 @@ class Builder:
 
     def outputs(self, opcode: str, *inputs: Ref, **attrs: AttrValue) -> list[Ref]:
         """All results of an operation with several."""
-        node = self.store.node(opcode, inputs, attrs)
+        node = self._node(opcode, inputs, attrs)
         return [Ref(node, i) for i in range(len(node.types))]
 
     def _simplify(self, opcode: str, inputs: tuple[Ref, ...], attrs: dict[str, AttrValue]) -> Ref:
@@ -148,13 +153,21 @@ class Builder:
         return self._make(opcode, inputs, attrs)
 
     def _make(self, opcode: str, inputs: tuple[Ref, ...], attrs: dict[str, AttrValue]) -> Ref:
-        ref = Ref(self.store.node(opcode, inputs, attrs), 0)
+        ref = Ref(self._node(opcode, inputs, attrs), 0)
         if ref not in self._ranges:
             ranges = [self.range(item) for item in inputs]
             width = width_of(inputs[0].type) if inputs else 1
             self._ranges[ref] = result_range(opcode, ref.type, ranges, width)
         low, high = self._ranges[ref]
         return self.const(ref.type, low) if low == high else ref
+
+    def _node(self, opcode: str, inputs: tuple[Ref, ...], attrs: dict[str, AttrValue]) -> Node:
+        """The node of an operation, counted when it is a new one."""
+        before = len(self.store)
+        node = self.store.node(opcode, inputs, attrs)
+        if self.meter is not None and len(self.store) > before:
+            self.meter.made(node)
+        return node
 
     def _fold(self, opcode: str, inputs: tuple[Ref, ...], attrs: dict[str, AttrValue]) -> Ref:
         spec = OPS[opcode]

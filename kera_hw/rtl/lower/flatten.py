@@ -12,7 +12,8 @@ import numpy as np
 
 from kera_hw.graph.node import Export, Node, Ref, Region, Scopes, within
 from kera_hw.graph.store import Store
-from kera_hw.rtl.lower import budget, convert, reductions, tensors
+from kera_hw.rtl.lower import convert, reductions, tensors
+from kera_hw.rtl.lower.budget import Meter, check_state
 from kera_hw.rtl.lower.builder import Builder, width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatState, LoweringError
 from kera_hw.rtl.lower.floats import lowering as floats
@@ -37,9 +38,10 @@ _FIXED_FAMILY = "fixed."
 class Flattener:
     """Evaluates regions symbolically: values are references to scalar nodes being built."""
 
-    def __init__(self, store: Store, interval: int = 1, carry_logic: bool = False) -> None:
+    def __init__(self, store: Store, meter: Meter, interval: int = 1, carry_logic: bool = False) -> None:
         self.store = store
-        self.builder = Builder(store, interval, carry_logic)
+        self.meter = meter
+        self.builder = Builder(store, interval, carry_logic, meter)
         self._scopes: Scopes = ()
         self.handlers: dict[str, Callable[[Node, list[Value]], list[Value]]] = {
             "control.call": self._call,
@@ -66,6 +68,7 @@ class Flattener:
         self._scopes = around + self.store.scopes.get(region, ())
         for node in region.nodes():
             self.store.origin = within(origins.get(node, outer), self._scopes)
+            self.meter.visited(node)
             if node.opcode == "core.param":
                 values[node] = [args[cast(int, node.attr("index"))]]
             else:
@@ -361,7 +364,7 @@ def flatten_export(
     saved = store.origin
     try:
         _check_export(export)
-        budget.check(export)
+        check_state(export)
         return _flatten(export, store, interval, carry_logic)
     except LoweringError as problem:
         return problem.diagnostic
@@ -370,7 +373,7 @@ def flatten_export(
 
 
 def _flatten(export: Export, store: Store, interval: int, carry_logic: bool) -> FlatDesign:
-    flattener = Flattener(store, interval, carry_logic)
+    flattener = Flattener(store, Meter(export.name), interval, carry_logic)
     buses = parameter_buses(export)
     inputs = _place(buses)
     states, _ = _states(export, flattener)

@@ -20,7 +20,7 @@ def fold(builder: Builder, carried: Sequence[Ref], count: int, step: Step) -> li
     """
     kinds = [ref.type for ref in carried]
     index = index_type(count)
-    inner = Builder(builder.store)
+    inner = Builder(builder.store, meter=builder.meter)
     params = [builder.store.param(k + 1, kind) for k, kind in enumerate(kinds)]
     results = step(inner, params)
     assert [ref.type for ref in results] == kinds, "a step keeps its types"

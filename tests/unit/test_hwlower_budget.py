@@ -1,0 +1,105 @@
+"""The budget of a flat design counts what is made: what unrolling knows costs nothing."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kera_hw.driver.session import compile_text, load_program, optimise, single_export_graph
+from kera_hw.graph import Export, Graph, Store
+from kera_hw.graph.node import Node
+from kera_hw.interp import run_region
+from kera_hw.ops.registry import OPS
+from kera_hw.rtl.lower import FlatDesign, flatten, flatten_export
+from kera_hw.rtl.lower.budget import NODE_BUDGET, STEP_BUDGET, Meter, weight
+from kera_hw.support import Diagnostic, SourceFile
+
+PROGRAMS = sorted((Path(__file__).parents[1] / "programs").glob("*.kera"))
+BITONIC = """
+pub fn bitonic(x: [u16; 32]) -> [u16; 32] {
+    let mut v = x;
+    for a in 1..6 {
+        for b in 0..a {
+            let d = a - 1 - b;
+            for i in 0..32 {
+                let p = i ^ (1 << d);
+                if p > i {
+                    let up = ((i >> a) & 1) == 0;
+                    let low = min(v[i], v[p]);
+                    let high = max(v[i], v[p]);
+                    v[i] = if up { low } else { high };
+                    v[p] = if up { high } else { low };
+                }
+            }
+        }
+    }
+    v
+}
+"""
+
+
+def export_of(graph: Graph, name: str) -> Export:
+    export = next(item for item in graph.exports if item.name == name)
+    return optimise(single_export_graph(graph, export)).graph.exports[0]
+
+
+def compiled(source: str) -> Export:
+    graph = compile_text(SourceFile("p.kera", source.encode()), Path("p.kera")).graph
+    assert graph is not None
+    return export_of(graph, graph.exports[0].name)
+
+
+def test_a_sorting_network_counts_its_comparisons_alone() -> None:
+    store = Store()
+    flat = flatten_export(compiled(BITONIC), store)
+    assert isinstance(flat, FlatDesign)
+    nodes = flat.region.nodes()
+    assert sum(map(weight, nodes)) == 480
+    assert sum(node.opcode in ("integer.min", "integer.max") for node in nodes) == 480
+    words = np.random.default_rng(3).integers(0, 1 << 16, (50, 32), dtype=np.uint16)
+    columns = run_region(flat.region, [words[:, k] for k in range(32)], 50)
+    assert np.array_equal(np.stack([np.asarray(c) for c in columns], axis=1), np.sort(words, axis=1))
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_the_count_is_within_twice_what_is_there(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = load_program(path).graph
+    assert graph is not None
+    meters: list[Meter] = []
+
+    def meter(name: str) -> Meter:
+        meters.append(Meter(name))
+        return meters[-1]
+
+    monkeypatch.setattr(flatten, "Meter", meter)
+    for export in graph.exports:
+        flat = flatten_export(export_of(graph, export.name), Store())
+        assert isinstance(flat, FlatDesign)
+        there = sum(map(weight, flat.region.nodes()))
+        assert there <= meters[-1].operations <= 2 * there + 10, export.name
+
+
+def test_a_loop_that_comes_to_nothing_ends_as_well() -> None:
+    export = compiled("""
+pub fn f(x: [u8; 4]) -> [u8; 4] {
+    let mut v = x;
+    for i in 0..900000 { v = reverse(v); }
+    v
+}
+""")
+    found = flatten_export(export, Store())
+    assert isinstance(found, Diagnostic) and found.code == "K0610"
+    assert f"more steps than the {STEP_BUDGET:,}" in found.message
+
+
+def test_what_counts() -> None:
+    store = Store()
+    flat = flatten_export(compiled("pub fn f(a: u12, b: u12) -> u12 { a / max(b, 1) + a / 5 }"), store)
+    assert isinstance(flat, FlatDesign)
+    weights: dict[str, list[int]] = {}
+    nodes: list[Node] = flat.region.nodes()
+    for node in nodes:
+        weights.setdefault(node.opcode, []).append(weight(node))
+    assert sorted(weights["integer.div"]) == [1, 12] and weights["core.param"] == [0, 0]
+    assert set(weights) <= set(OPS) and NODE_BUDGET < STEP_BUDGET
