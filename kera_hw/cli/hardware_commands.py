@@ -65,6 +65,7 @@ def plan(
     if svg is not None:
         write_atomically(svg, standalone(chart_svg(rows, design.plan.latency_cycles)))
     _print_headline(output, data)
+    _print_choice(output, data["choice"])
     output.text("\n" + pipeline_text(rows, design.plan.latency_cycles))
     output.finish(data, [*(loaded.diagnostics if json else ()), *design.diagnostics])
 
@@ -145,6 +146,22 @@ def _print_headline(output: Output, data: dict[str, Any]) -> None:
     shell = data.get("achieved", {}).get("serial_shell")
     if shell:
         output.text(f"The ports exceed the package's pins: the bitstream wraps the core in `{shell}`.")
+
+
+def _print_choice(output: Output, choice: dict[str, Any]) -> None:
+    """By which measure the circuit was chosen, and against what; nothing where there was one way alone."""
+    from rich.table import Table
+
+    if output.json or not choice["against"]:
+        return
+    output.text(f"\nThe cheapest of {len(choice['against']) + 1} circuits by {choice['measure']}:")
+    table = Table(box=None, pad_edge=False)
+    for label in ("cost", "DSP", "LUT", "FF", "latency", "interval"):
+        table.add_column(label, justify="right")
+    for row in (choice, *choice["against"]):
+        keys = ("cost", "dsp", "lut", "ff", "latency_cycles", "initiation_interval")
+        table.add_row(*(str(row[key]) for key in keys))
+    output.console.print(table)
 
 
 def figures_table(data: dict[str, Any]) -> Table:

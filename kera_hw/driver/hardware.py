@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kera_hw.driver.mapping import map_and_schedule
 from kera_hw.driver.options import LATENCY, TargetOptions
+from kera_hw.driver.search import Choice, Task, choose
 from kera_hw.driver.session import identity, optimise, single_export_graph
 from kera_hw.graph import Export, Graph, Store, signature, without_probes
 from kera_hw.rtl.emit.handshake import MOST_DATA_BITS
@@ -56,6 +56,7 @@ class HardwareDesign:
     flat: FlatDesign
     netlist: Netlist
     plan: Plan
+    choice: Choice
     emitted: Emitted
     clock_mhz: float
     scale: float
@@ -90,6 +91,7 @@ class HardwareDesign:
                 "bram": estimate.bram,
                 "fmax_mhz": round(estimate.fmax_mhz, 1),
             },
+            "choice": self.choice.to_json(self.device),
             "recurrence": recurrence_text(self.netlist, self.plan),
             "notes": [*self.netlist.notes, *self.plan.notes],
         }
@@ -129,7 +131,7 @@ def design_hardware(
     except ToolError as fault:
         raise KeraError([fault.diagnostic]) from None
     return HardwareDesign(
-        graph, export, planned.device, planned.flat, planned.netlist, planned.plan, emitted,
+        graph, export, planned.device, planned.flat, planned.netlist, planned.plan, planned.choice, emitted,
         planned.clock_mhz, scale, planned.notes,
     )  # fmt: skip
 
@@ -142,6 +144,7 @@ class PlannedHardware:
     flat: FlatDesign
     netlist: Netlist
     plan: Plan
+    choice: Choice
     clock_mhz: float
     notes: tuple[Diagnostic, ...]
     interface: Interface
@@ -179,10 +182,11 @@ def plan_hardware(
     store.scopes.update(optimised.scopes)
 
     def planned(flat: FlatDesign, wanted: TargetOptions) -> _Planned:
-        return _Planned(flat, *_plan(flat, device, wanted, progress, files or {}, scale))
+        return _plan(flat, device, wanted, progress, files or {}, scale)
 
     found = _choose(lambda interval: _flat(optimised.exports[0], store, interval, device), planned, options)
-    flat, netlist, plan, notes = found.flat, found.netlist, found.plan, found.notes
+    flat, choice = found.flat, found.choice
+    netlist, plan, notes = choice.best.netlist, choice.best.plan, choice.best.diagnostics
     if plan.latency_cycles > LATENCY.most:
         message = (
             f"`{export.name}` needs a pipeline of {plan.latency_cycles:,} cycles at {found.clock_mhz:g} MHz, "
@@ -193,7 +197,7 @@ def plan_hardware(
     if faults:
         raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")
     return PlannedHardware(
-        device, flat, netlist, plan, found.clock_mhz,
+        device, flat, netlist, plan, choice, found.clock_mhz,
         (*renamed, *_strobes(export.name, netlist, plan), *notes),
         "none" if options.interface == "none" else "stream",
         "ecp5" if device.family == "ecp5" else "generic",
@@ -228,10 +232,20 @@ def _strobes(function: str, netlist: Netlist, plan: Plan) -> list[Diagnostic]:
 @dataclass(frozen=True, slots=True)
 class _Planned:
     flat: FlatDesign
-    netlist: Netlist
-    plan: Plan
+    choice: Choice
     clock_mhz: float
-    notes: list[Diagnostic]
+
+    @property
+    def plan(self) -> Plan:
+        return self.choice.best.plan
+
+    def noted(self, note: str) -> _Planned:
+        """The same with one more note in the plan."""
+        best = self.choice.best
+        plan = replace(best.plan, notes=(*best.plan.notes, note))
+        changed = replace(best, plan=plan)
+        considered = tuple(changed if item is best else item for item in self.choice.considered)
+        return replace(self, choice=Choice(changed, considered))
 
 
 def _choose(
@@ -250,8 +264,9 @@ def _choose(
             if not _folds(flat):
                 raise
             found = planned(flatten(1), options)
-            note = f"Division and square root are pipelined, not folded: {fault.diagnostics[0].message}"
-            return replace(found, plan=replace(found.plan, notes=(*found.plan.notes, note)))
+            return found.noted(
+                f"Division and square root are pipelined, not folded: {fault.diagnostics[0].message}"
+            )
     found = planned(flat, options)
     interval = found.plan.initiation_interval
     flat = flatten(interval) if interval > 1 else flat
@@ -261,8 +276,8 @@ def _choose(
         folded = planned(flat, replace(options, interval=interval))
     except KeraError:
         return found
-    fits = folded.clock_mhz >= found.clock_mhz and folded.plan.estimate.lut < found.plan.estimate.lut
-    return folded if fits else found
+    better = folded.choice.best.merit < found.choice.best.merit
+    return folded if better and folded.clock_mhz >= found.clock_mhz else found
 
 
 def _folds(flat: FlatDesign) -> bool:
@@ -284,19 +299,14 @@ def _plan(
     progress: Progress,
     files: dict[str, SourceFile],
     scale: float,
-) -> tuple[Netlist, Plan, float, list[Diagnostic]]:
-    """Maps and schedules, at the clock asked for or the fastest default that works (in MHz)."""
+) -> _Planned:
+    """The best circuit at the clock asked for, or at the fastest default that works."""
     clock_mhz = DEFAULT_CLOCK_MHZ[device.family] if options.clock_mhz is None else options.clock_mhz
     while True:
-        clock_ps = int(1e6 / clock_mhz)
-        found = map_and_schedule(flat, device, clock_ps, options, files, scale, progress)
-        if any(item.is_error for item in found.notes):
-            raise KeraError(found.notes)
-        if found.plan is not None:
-            # A plan that exceeds the device is still worth its Verilog; only a bitstream is not to be had.
-            tight = [replace(item, severity=Severity.WARNING) for item in found.faults]
-            return found.netlist, found.plan, clock_mhz, [*found.notes, *tight]
+        choice = choose(Task(flat, device, int(1e6 / clock_mhz), options, files, scale), progress)
+        if isinstance(choice, Choice):
+            return _Planned(flat, choice, clock_mhz)
         slower = clock_mhz * _SLOWDOWN
-        if options.clock_mhz is not None or slower < _SLOWEST_MHZ or found.faults[0].code != "K0601":
-            raise KeraError(found.faults)
+        if options.clock_mhz is not None or slower < _SLOWEST_MHZ or choice.code != "K0601":
+            raise KeraError([choice])
         clock_mhz = slower

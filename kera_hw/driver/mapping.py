@@ -7,8 +7,7 @@ written without. Logic refined bit by bit is a second netlist for each; the bett
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kera_hw.driver.options import TargetOptions
 from kera_hw.rtl.lower import FlatDesign
@@ -42,12 +41,15 @@ class Mapped:
 
 def map_and_schedule(
     flat: FlatDesign, device: Device, clock_ps: int, options: TargetOptions, files: dict[str, SourceFile],
-    scale: float, progress: Callable[[str], None],
+    scale: float, way: MapOptions, shared: tuple[Netlist, list[Diagnostic]],
 ) -> Mapped:
-    """The design in the fewest LUTs that cost no cycles."""
+    """The design in the fewest LUTs that cost no cycles, products mapped in one ``way``.
+
+    ``shared`` is what mapping makes of it with all controls.
+    """
 
     def mapped(controls: Controls) -> tuple[Netlist, list[Diagnostic]]:
-        return map_design(flat, device.name, clock_ps, MapOptions(dsp=options.dsp, controls=controls))
+        return map_design(flat, device.name, clock_ps, replace(way, controls=controls))
 
     def planned(netlist: Netlist, notes: list[Diagnostic]) -> Mapped:
         plan, faults = schedule(
@@ -64,11 +66,7 @@ def map_and_schedule(
                 found = other
         return found
 
-    progress("mapping to cells")
-    netlist, notes = mapped("shared")
-    if any(item.is_error for item in notes):
-        return Mapped(netlist, None, notes, [])
-    progress("scheduling")
+    netlist, notes = shared
     found = scheduled(netlist, notes)
     if not _has_controls(netlist):
         return found

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from kera_hw.schedule.asap import Constraints, Loop
 from kera_hw.schedule.netlist import (
@@ -23,6 +24,14 @@ from kera_hw.schedule.plan import Recurrence
 from kera_hw.schedule.problem import Problem
 from kera_hw.support.diagnostic import Diagnostic
 from kera_hw.support.source import SourceFile
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal(Diagnostic):
+    """Why there is no plan (K0601 to K0603), and the least that there would be: period in ps, cycles."""
+
+    least: int = 0
+
 
 Sources = Mapping[str, SourceFile]
 _SHOWN = 6  # operations of a path that a message spells out
@@ -68,13 +77,13 @@ def _mhz(period_ps: int) -> str:
     return f"{int(1e7 / period_ps) / 10:g} MHz"
 
 
-def _diagnostic(code: str, message: str, cell: Cell | None, sources: Sources | None) -> Diagnostic:
+def _refusal(code: str, message: str, least: int, cell: Cell | None, sources: Sources | None) -> Refusal:
     if cell is None or cell.origin is None or sources is None or cell.origin.path not in sources:
-        return Diagnostic(code, message)
-    return Diagnostic(code, message, sources[cell.origin.path], cell.origin.span)
+        return Refusal(code, message, least=least)
+    return Refusal(code, message, sources[cell.origin.path], cell.origin.span, least=least)
 
 
-def too_slow(problem: Problem, clock_ps: int, sources: Sources | None) -> Diagnostic:
+def too_slow(problem: Problem, clock_ps: int, sources: Sources | None) -> Refusal:
     """K0601 for the slowest cell."""
     worst = int(problem.base_ps.argmax())
     cell = problem.netlist.cells[worst]
@@ -84,13 +93,13 @@ def too_slow(problem: Problem, clock_ps: int, sources: Sources | None) -> Diagno
         f"clock period of {clock_ps / 1000:.2f} ns ({_mhz(clock_ps)}); the fastest clock for it is "
         f"{_mhz(need)}."
     )
-    return _diagnostic("K0601", message, cell, sources)
+    return _refusal("K0601", message, need, cell, sources)
 
 
 def no_latency(
     problem: Problem, constraints: Constraints, least: Sequence[int], asked: int, clock_ps: int,
     sources: Sources | None,
-) -> Diagnostic:
+) -> Refusal:
     """K0602 with the operations of a path that needs all those stages."""
     path = _longest(problem, constraints, least)
     way = spell_path(problem.netlist, path)
@@ -99,12 +108,12 @@ def no_latency(
         f"needs at least {least[-1]}. The longest path: {way}. Ask for latency {least[-1]} "
         "or a slower clock."
     )
-    return _diagnostic("K0602", message, problem.netlist.cells[path[-1]] if path else None, sources)
+    return _refusal("K0602", message, least[-1], problem.netlist.cells[path[-1]] if path else None, sources)
 
 
 def no_interval(
     problem: Problem, loop: Loop, asked: int, clock_ps: int, sources: Sources | None,
-) -> Diagnostic:
+) -> Refusal:
     """K0603 with the loop of operations through the state."""
     found = loop_recurrence(problem, loop)
     names = ", ".join(f"`{name}`" for name in found.states)
@@ -115,7 +124,7 @@ def no_interval(
         f"for this loop is {loop.least_interval}."
     )
     cell = problem.netlist.cells[found.cells[-1]] if found.cells else None
-    return _diagnostic("K0603", message, cell, sources)
+    return _refusal("K0603", message, loop.least_interval, cell, sources)
 
 
 def _cycles(count: int) -> str:

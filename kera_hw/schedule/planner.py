@@ -9,7 +9,14 @@ import numpy as np
 from kera_hw.schedule.asap import Constraints, Loop, build_constraints, earliest, latest
 from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import Device
-from kera_hw.schedule.explain import Sources, loop_recurrence, no_interval, no_latency, too_slow
+from kera_hw.schedule.explain import (
+    Refusal,
+    Sources,
+    loop_recurrence,
+    no_interval,
+    no_latency,
+    too_slow,
+)
 from kera_hw.schedule.netlist import Input, Netlist, least_interval
 from kera_hw.schedule.plan import Lifetime, PathStep, Plan, Recurrence, Resources
 from kera_hw.schedule.problem import Problem, build_problem, staged_fanout, timing_pairs, with_fanout
@@ -81,7 +88,7 @@ def schedule(
     in_haste = _is_huge(netlist, device)
     asked = _Request(clock_ps, clock_ps - model.setup_ps, latency, ii, sources, in_haste)
     plan = _plan(problem, asked, interface)
-    if isinstance(plan, Diagnostic):
+    if isinstance(plan, Refusal):
         return None, [plan]
     for _ in range(0 if in_haste else _AIMS):
         # Paths that all just fit do not all route as well as one: aim beyond the clock by what is foreseen.
@@ -91,7 +98,7 @@ def schedule(
         limit_ps = int(asked.limit_ps * clock_ps / foreseen_ps)
         asked = replace(asked, limit_ps=max(limit_ps, _slowest_cell_ps(problem, plan)))
         tighter = _plan(problem, asked, interface)
-        if isinstance(tighter, Diagnostic) or tighter.initiation_interval > plan.initiation_interval:
+        if isinstance(tighter, Refusal) or tighter.initiation_interval > plan.initiation_interval:
             note = f"Routing should reach {plan.estimate.fmax_mhz:.0f} MHz; no schedule promises more."
             plan = replace(plan, notes=(*plan.notes, note))
             break
@@ -111,10 +118,13 @@ def _slowest_cell_ps(problem: Problem, plan: Plan) -> int:
     return int(with_fanout(problem, staged_fanout(problem, stage)).base_ps.max(initial=0))
 
 
-def _plan(problem: Problem, asked: _Request, interface: str) -> Plan | Diagnostic:
+def _plan(problem: Problem, asked: _Request, interface: str) -> Plan | Refusal:
     """One schedule within the limit asked for, written down."""
-    found = _soonest(problem, asked) or _relieved(problem, asked) or _solve(problem, asked)
-    if isinstance(found, Diagnostic):
+    found = (
+        _soonest(problem, asked) or _relieved(problem, asked) or _stretched(problem, asked)
+        or _solve(problem, asked)
+    )
+    if isinstance(found, Refusal):
         return found
     recurrence = None if found.loop is None else loop_recurrence(problem, found.loop)
     exact = with_fanout(problem, staged_fanout(problem, found.stage))
@@ -125,7 +135,7 @@ def _plan(problem: Problem, asked: _Request, interface: str) -> Plan | Diagnosti
 def _soonest(problem: Problem, asked: _Request) -> _Solution | None:
     """In haste, every operation as soon as it can be, all readers of a bit its loads; else None."""
     start = _earliest(problem, asked) if asked.in_haste else None
-    if start is None or isinstance(start, Diagnostic):
+    if start is None or isinstance(start, Refusal):
         return None
     count = start.least[-1] if asked.latency is None else asked.latency
     if count < start.least[-1]:
@@ -144,15 +154,15 @@ def _relieved(problem: Problem, asked: _Request) -> _Solution | None:
     together, until every path fits. None when that leads nowhere: then all readers count.
     """
     start = _earliest(problem, asked)
-    if isinstance(start, Diagnostic):
+    if isinstance(start, Refusal):
         bare = with_fanout(problem, np.ones(len(problem.edges.fanout), dtype=np.int64))
         start = _earliest(bare, asked)
-    if isinstance(start, Diagnostic):
+    if isinstance(start, Refusal):
         return None
     fanout = staged_fanout(problem, start.least, _NEAR)
     for _ in range(_ROUNDS):
         found = _solve(with_fanout(problem, fanout), asked)
-        if isinstance(found, Diagnostic):
+        if isinstance(found, Refusal):
             return None
         loads = staged_fanout(problem, found.stage)
         arrivals = stage_arrivals(with_fanout(problem, loads), found.stage)
@@ -160,6 +170,16 @@ def _relieved(problem: Problem, asked: _Request) -> _Solution | None:
             return found
         fanout = np.maximum(fanout, loads)
     return None
+
+
+def _stretched(problem: Problem, asked: _Request) -> _Solution | None:
+    """The schedule of least latency with its results kept for later; None unless that fits what was asked."""
+    if asked.latency is None:
+        return None
+    found = _relieved(problem, replace(asked, latency=None))
+    if found is None or found.stage[problem.end] > asked.latency:
+        return None
+    return replace(found, stage=[*found.stage[: problem.end], asked.latency])
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,23 +190,23 @@ class _Earliest:
     loop: Loop | None
 
 
-def _earliest(problem: Problem, asked: _Request) -> _Earliest | Diagnostic:
+def _earliest(problem: Problem, asked: _Request) -> _Earliest | Refusal:
     """Constraints, interval and earliest stages, or why there are none."""
     if problem.cell_count and int(problem.base_ps.max()) > asked.limit_ps:
         return too_slow(problem, asked.clock_ps, asked.sources)
     constraints = build_constraints(problem, timing_pairs(problem, asked.limit_ps))
     least_ii = least_interval(problem.netlist)
     assert asked.ii is None or asked.ii >= least_ii, "a loop is folded only where the interval allows"
-    interval, least, loop = _interval(constraints, asked.ii, least_ii)
+    interval, least, loop = _interval(constraints, asked, least_ii)
     if isinstance(least, Loop):
         return no_interval(problem, least, interval, asked.clock_ps, asked.sources)
     return _Earliest(constraints, interval, least, loop)
 
 
-def _solve(problem: Problem, asked: _Request) -> _Solution | Diagnostic:
+def _solve(problem: Problem, asked: _Request) -> _Solution | Refusal:
     """The stages with the fewest register bits for the problem's fan-outs, or why there are none."""
     start = _earliest(problem, asked)
-    if isinstance(start, Diagnostic):
+    if isinstance(start, Refusal):
         return start
     count = start.least[-1] if asked.latency is None else asked.latency
     if count < start.least[-1]:
@@ -200,15 +220,42 @@ def _solve(problem: Problem, asked: _Request) -> _Solution | Diagnostic:
 
 
 def _interval(
-    constraints: Constraints, asked: int | None, least_ii: int,
+    constraints: Constraints, asked: _Request, least_ii: int,
 ) -> tuple[int, list[int] | Loop, Loop | None]:
-    """The interval, the earliest stages (or the loop that forbids them), the loop that set the interval."""
-    interval, binding = asked or least_ii, None
+    """The interval, the earliest stages (or the loop that forbids them), the loop that set the interval.
+
+    State that is read later than it could be, to be written in time, costs latency: where that is too much
+    for the latency asked for, the interval is the least that does.
+    """
+    interval, binding = asked.ii or least_ii, None
     while True:
         least = earliest(constraints, interval)
-        if not isinstance(least, Loop) or asked is not None:
-            return interval, least, binding
-        binding, interval = least, max(interval + 1, least.least_interval)
+        if isinstance(least, Loop):
+            if asked.ii is not None:
+                return interval, least, binding
+            binding, interval = least, max(interval + 1, least.least_interval)
+            continue
+        if asked.ii is None and asked.latency is not None and least[-1] > asked.latency:
+            return *_longer_interval(constraints, interval, least, asked.latency), binding
+        return interval, least, binding
+
+
+def _longer_interval(
+    constraints: Constraints, interval: int, least: list[int], latency: int
+) -> tuple[int, list[int]]:
+    """The least interval, and earliest stages, at which the end comes by ``latency``; else as they are."""
+    low, high = interval, max(least) + 1  # at which no loop waits for anything
+    found = earliest(constraints, high)
+    if isinstance(found, Loop) or found[-1] > latency:
+        return interval, least
+    while high - low > 1:
+        middle = (low + high) // 2
+        tried = earliest(constraints, middle)
+        if isinstance(tried, Loop) or tried[-1] > latency:
+            low = middle
+        else:
+            high, found = middle, tried
+    return high, found
 
 
 def make_plan(

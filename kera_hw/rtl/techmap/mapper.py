@@ -160,8 +160,8 @@ class Mapper:
                 self._in_logic.add(node)
         if self._in_logic:
             self.notes.append(
-                f"{len(self._in_logic)} of {len(found)} products are built from logic: there are only "
-                f"{self.able.dsp_count} multipliers."
+                f"{len(self._in_logic)} of {len(found)} products are built from logic, the others in "
+                f"{self.able.dsp_count - left} multipliers."
             )
         return left
 

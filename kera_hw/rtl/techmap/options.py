@@ -15,10 +15,14 @@ condition share one signal, which ties them to one stage, or have each its ``own
 
 @dataclass(frozen=True, slots=True)
 class MapOptions:
-    """Limits of one build. ``dsp``: multipliers that may be used (None: all the device has)."""
+    """One way to map. ``dsp``: multipliers that may be used (None: all the device has).
+
+    ``far``: whether products take one more rank, in the fabric (None: where the clock needs it).
+    """
 
     dsp: int | None = None
     controls: Controls = "shared"
+    far: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +52,19 @@ _ECP5_FAR_PS = 4000
 """Clock period below which a product gets one more rank in the fabric: wires from the tile are long."""
 
 
+def needs_far_products(device: Device, clock_ps: int) -> bool:
+    """Whether the way from a multiplier is too long for a stage: products take a rank in the fabric."""
+    return device.family == "ecp5" and clock_ps < _ECP5_FAR_PS
+
+
 def capabilities(device: Device, clock_ps: int, options: MapOptions) -> Capabilities:
     """The device at a clock period of ``clock_ps``."""
     allowed = device.dsp if options.dsp is None else min(options.dsp, device.dsp)
     dsp: DspKind | None = None
     if allowed > 0:
         if device.family == "ecp5":
-            dsp = DspKind(18, 18, _ECP5_DSP_RANKS + (clock_ps < _ECP5_FAR_PS))
+            far = needs_far_products(device, clock_ps) if options.far is None else options.far
+            dsp = DspKind(18, 18, _ECP5_DSP_RANKS + far)
         else:
             dsp = DspKind(16, 16, 0)
     model = DelayModel(device)
