@@ -2,7 +2,7 @@
 // readKeg(bytes) checks structure, order and every hash, and returns { fingerprint, exports, counts }.
 // It throws an Error for a file that is not canonical. Typing rules are the compiler's own business.
 
-const NAMES = [, "strings", "types", "attributes", "nodes", "regions", "exports", "debug", "places"];
+const NAMES = [, "strings", "types", "attributes", "nodes", "regions", "exports", "debug", "places", "structs"];
 const FLOATS = { "5,10": "f16", "8,7": "bf16", "8,23": "f32", "11,52": "f64" };
 const UTF8 = new TextEncoder();
 

@@ -16,13 +16,13 @@ VERSION = 1
 HEADER = struct.Struct("<4sHH")  # magic, version, section count
 ENTRY = struct.Struct("<IQQ32s")  # kind, offset, length, SHA3-256 of the section
 
-STRINGS, TYPES, ATTRIBUTES, NODES, REGIONS, EXPORTS, DEBUG, PLACES = range(1, 9)
+STRINGS, TYPES, ATTRIBUTES, NODES, REGIONS, EXPORTS, DEBUG, PLACES, STRUCTS = range(1, 10)
 SECTION_NAMES = {
     STRINGS: "strings", TYPES: "types", ATTRIBUTES: "attributes", NODES: "nodes",
     REGIONS: "regions", EXPORTS: "exports", DEBUG: "debug",
-    PLACES: "places",
+    PLACES: "places", STRUCTS: "structs",
 }
-NO_IDENTITY = frozenset((DEBUG, PLACES))
+NO_IDENTITY = frozenset((DEBUG, PLACES, STRUCTS))
 KINDS = ("fn", "stream")
 MAX_TYPE_DEPTH = 64
 MAX_TENSOR_SIZE = 1 << 40

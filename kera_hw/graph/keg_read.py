@@ -23,6 +23,7 @@ from kera_hw.graph.keg_format import (
     PLACES,
     REGIONS,
     STRINGS,
+    STRUCTS,
     TYPES,
     Cursor,
     Malformed,
@@ -30,6 +31,7 @@ from kera_hw.graph.keg_format import (
     read_container,
     write_container,
 )
+from kera_hw.graph.keg_structs import with_struct_names
 from kera_hw.graph.keg_write import write_keg
 from kera_hw.graph.node import Export, Graph, Node, Origin, Ref, Region, StateVar
 from kera_hw.graph.verifier import verify_graph
@@ -243,9 +245,10 @@ class _Builder:
         cursor.finish()
         names = [export.name.encode() for export in exports]
         _sorted(names, "exports")
-        if DEBUG not in reader.sections:
-            return Graph(exports)
-        return self._with_debug(exports)
+        graph = Graph(exports) if DEBUG not in reader.sections else self._with_debug(exports)
+        if STRUCTS not in reader.sections:
+            return graph
+        return with_struct_names(graph, reader.cursor(STRUCTS, "structs"))
 
     def _with_debug(self, exports: Sequence[Export]) -> Graph:
         cursor = self.reader.cursor(DEBUG, "debug")

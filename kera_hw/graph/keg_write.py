@@ -1,4 +1,4 @@
-"""Canonical `.keg` writing: equal graphs give equal bytes once the debug section is left out."""
+"""Canonical `.keg` writing: equal graphs give equal bytes once what identity ignores is left out."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,10 +13,12 @@ from kera_hw.graph.keg_format import (
     PLACES,
     REGIONS,
     STRINGS,
+    STRUCTS,
     TYPES,
     Section,
     write_container,
 )
+from kera_hw.graph.keg_structs import write_struct_names
 from kera_hw.graph.node import Graph, Node, Origin, Region, regions_of
 from kera_hw.ops.spec import AttrValue, encode_attr
 from kera_hw.support import Encoder, toposort
@@ -124,6 +126,7 @@ def write_keg(graph: Graph, debug: bool = True) -> bytes:
     if debug:
         sections.append(Section(DEBUG, _debug(graph, tables)))
         sections.append(Section(PLACES, _places(graph, tables)))
+        sections.append(Section(STRUCTS, write_struct_names(graph)))
     return write_container(sections)
 
 

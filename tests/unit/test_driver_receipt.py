@@ -22,6 +22,11 @@ pub stream acc(x: i16) -> i16 {
     s
 }
 """
+STRUCTS = """
+struct Inner { low: i4, high: i4 }
+pub struct Pair { one: Inner, twos: [Inner; 2], flags: (bool, u3) }
+pub fn turn(p: Pair, q: [Pair; 2]) -> (Pair, Inner) { (q[1], p.one) }
+"""
 OTHERS = [f"pub fn other{k}(a: u8, b: u8) -> u8 {{ a * {k} + b }}\n" for k in range(2, 6)]
 
 
@@ -81,6 +86,16 @@ def test_a_receipt_holds_whatever_the_options(kera: Kera, tmp_path: Path, option
         done = kera("verify", place, "--receipt", "--json")
         assert done.status == 0 and done.json["holds"], done.out
         assert all(check["holds"] for check in done.json["checks"]) and len(done.json["checks"]) == 12
+
+
+def test_a_receipt_holds_where_structs_have_names(kera: Kera, tmp_path: Path) -> None:
+    (tmp_path / "structs.kera").write_text(STRUCTS)
+    out = tmp_path / "out"
+    done = kera("build", tmp_path / "structs.kera", "--emit", "verilog", "--interface", "none", "-o", out)
+    assert done.status == 0, done.err
+    assert "Pair = data.StructLayout" in (out / "turn_instance.py").read_text()
+    assert kera("verify", "--receipt", out).status == 0
+    assert "(Pair, Inner)" in repr(kera_hw.load(out / "turn.keg"))
 
 
 def test_the_stretch_of_a_later_round_is_in_the_receipt(

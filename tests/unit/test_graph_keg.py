@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kera_hw.driver.session import load_program
-from kera_hw.graph import Graph, read_keg, write_keg
-from kera_hw.graph.keg_format import ENTRY, HEADER, Section, read_container, write_container
+from kera_hw.driver.session import compile_text, load_program
+from kera_hw.graph import Graph, read_keg, signature, write_keg
+from kera_hw.graph.keg_format import ENTRY, HEADER, STRUCTS, Section, read_container, write_container
+from kera_hw.support import SourceFile
 from tests.graphs import loop_graph, observing_graph, stream_graph
 
 GRAPHS = {"loop": loop_graph, "stream": stream_graph, "observing": observing_graph}
@@ -113,6 +114,23 @@ def test_unused_entries_are_refused() -> None:
     extra = reseal(data, 1, lambda s: bytes([s[0] + 1]) + s[1:] + b"\x03zzz")
     graph, diagnostics = read_keg(extra)
     assert graph is None and diagnostics[0].code == "K0806"
+
+
+def test_structs_keep_their_names_and_only_names_are_taken(tmp_path: Path) -> None:
+    text = b"pub struct In { a: u4 } pub fn f(p: [In; 2], q: (In, bool)) -> (In, [In; 2]) { (q.0, p) }"
+    graph = compile_text(SourceFile("f.kera", text), tmp_path).graph
+    assert graph is not None
+    data = write_keg(graph)
+    again, _ = read_keg(data)
+    assert again is not None and signature(again.exports[0]) == signature(graph.exports[0])
+    assert "[In; 2]" in signature(again.exports[0]) and write_keg(again) == data
+    for name in (b"I\n", b"1n", b"", b"a::", b"`x"):
+        damaged = reseal(data, STRUCTS, lambda section, name=name: bytes([len(name)]) + name + section[3:])
+        graph, diagnostics = read_keg(damaged)
+        assert graph is None and diagnostics[0].code == "K0805", name
+    for section in (b"\x02In", b"\x02In" * 5):
+        graph, diagnostics = read_keg(reseal(data, STRUCTS, lambda _, section=section: section))
+        assert graph is None and diagnostics[0].code == "K0805"
 
 
 def test_a_huge_count_costs_nothing() -> None:

@@ -8,6 +8,7 @@ import pytest
 from kera_hw.driver.build import build
 from kera_hw.driver.hardware import design_hardware
 from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.report.costs import is_free, what
 from kera_hw.driver.report.theme import KINDS, of_class
 from kera_hw.driver.session import compile_text
 from kera_hw.schedule import netlist
@@ -22,6 +23,12 @@ CLASSES = [
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_every_class_of_cell_has_a_kind(kind: type[netlist.Cell]) -> None:
     assert of_class(KINDS, object.__new__(kind))
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_every_class_of_cell_costs_nothing_or_has_a_word(kind: type[netlist.Cell]) -> None:
+    cell = object.__new__(kind)
+    assert is_free(cell) or what(cell)
 
 
 @pytest.mark.parametrize("body", ["a < b", "a + b", "a * b"])

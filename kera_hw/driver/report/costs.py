@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kera_hw.driver.report.theme import of_class
-from kera_hw.schedule.netlist import Add, Cell, Fold, Lut, Mul, Mux, Netlist, Rom, is_leaf
+from kera_hw.schedule.netlist import Add, Cell, Fold, Lut, Mul, Mux, Netlist, RegisterPin, Rom, is_leaf
 from kera_hw.schedule.plan import Plan
 from kera_hw.support import SourceFile
 
@@ -36,11 +36,11 @@ def listings(netlist: Netlist, plan: Plan, files: dict[str, SourceFile]) -> list
     """The files that gave cells, in order of path. What several lines share counts for each of them."""
     bits: dict[tuple[str, int], Counter[str]] = {}
     for number, cell in enumerate(netlist.cells):
-        if cell.origin is not None and not is_leaf(cell):
+        if cell.origin is not None and not is_free(cell):
             kept = sum(life.register_bits for life in plan.lifetimes if life.cell == number)
             for place in cell.origin.places:
                 counts = bits.setdefault((place.path, place.line), Counter())
-                counts[_what(cell)] += cell.width
+                counts[what(cell)] += cell.width
                 counts["register"] += kept
     most = max((counts.total() for counts in bits.values()), default=1)
     found: list[Listing] = []
@@ -51,7 +51,13 @@ def listings(netlist: Netlist, plan: Plan, files: dict[str, SourceFile]) -> list
     return found
 
 
-def _what(cell: Cell) -> str:
+def is_free(cell: Cell) -> bool:
+    """Whether a cell costs nothing: it shows what comes from elsewhere, or is a register's pin."""
+    return is_leaf(cell) or isinstance(cell, RegisterPin)
+
+
+def what(cell: Cell) -> str:
+    """The kind of a cell that costs something, in words."""
     names: dict[type[Cell], str] = {
         Lut: "logic", Add: "sum", Mul: "product", Mux: "selection", Rom: "table", Fold: "loop",
     }
