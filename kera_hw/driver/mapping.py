@@ -101,7 +101,8 @@ def _improves(found: Mapped, other: Mapped) -> bool:
     (a, b), (ii_a, ii_b) = (new.estimate, old.estimate), (new.initiation_interval, old.initiation_interval)
     cheaper = max(a.lut, a.ff) * ii_a / a.fmax_mhz < max(b.lut, b.ff) * ii_b / b.fmax_mhz
     if found.netlist.states:
-        return ii_a <= ii_b and cheaper
+        fewer = a.lut * ii_a / a.fmax_mhz <= b.lut * ii_b / b.fmax_mhz  # flip-flops are no gain alone
+        return ii_a <= ii_b and cheaper and fewer
     if ii_a > ii_b or new.latency_cycles > old.latency_cycles:
         return False
     sooner = a.fmax_mhz / b.fmax_mhz
