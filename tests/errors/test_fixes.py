@@ -84,6 +84,7 @@ APPLIED: tuple[tuple[str, str], ...] = (
 ADVICE: tuple[tuple[str, str], ...] = (
     ("pub fn f(a: u64, b: i64) -> bool { a < b }", "no type holds all values of `u64` and `i64`"),
     ("pub fn f(a: u16) -> u8 { a }", "`a as u8` would keep the low 8 bits alone"),
+    ("pub fn f(a: i19) -> i16 { a >> 3 }", "`(a >> 3) as i16` would"),
     ("pub fn f(a: u8) -> i8 { a }", "`a as i8` would turn values above 127 into negative ones"),
     ("pub fn f(a: i8) -> u8 { a }", "`a as u8` would turn negative values into large ones"),
     ("pub fn f(a: f32) -> i32 { a }", "would drop the fraction"),

@@ -31,9 +31,9 @@ class Indexed:
 
 
 def index_entries(
-    ctx: Context, kind: Type, entries: Sequence[ast.Expr], base: Span, whole: Span,
+    ctx: Context, kind: Type, entries: Sequence[ast.Expr], base: Span, whole: Span, written: bool = False,
 ) -> Indexed | None:
-    """Check the entries of an index into a type; None when something was reported."""
+    """Check the entries of an index into a type; None when something was reported. ``written``: it is a place."""
     kind = shallow(kind)
     if kind is ERROR or not isinstance(kind, TensorType):
         for entry in entries:
@@ -42,7 +42,8 @@ def index_entries(
         if kind is ERROR:
             ctx.shared.errors += 1
         else:
-            ctx.report("K0318", f"{describe(kind)} is not a tensor, so it has no elements.", base)
+            fix = _bits_instead(ctx, entries, base, whole, written) if isinstance(kind, IntType) else None
+            ctx.report("K0318", f"{describe(kind)} is not a tensor, so it has no elements.", base, fix=fix)
         return None
     if not entries:
         ctx.report("K0306", "An index is missing between the brackets.", whole)
@@ -129,6 +130,20 @@ def _slice(ctx: Context, entry: ast.Range, extent: int) -> tuple[int, Callable[[
         return hir.Slice(made, stop, length, entry.span)
 
     return length, build
+
+
+def _bits_instead(
+    ctx: Context, entries: Sequence[ast.Expr], base: Span, whole: Span, written: bool
+) -> Fix | None:
+    """What to write for an integer that is indexed as hardware languages do."""
+    if written:
+        return Fix("an integer is assigned whole: join its bits with `cat`, or set and clear them by `|` and `&`")
+    if len(entries) != 1 or not ctx.file.text(whole).endswith("]"):
+        return None
+    if isinstance(entries[0], ast.Range):
+        return Fix("take bits with `bits`, the highest first: `x.bits(7, 4)`")
+    text = f"{ctx.file.text(base)}.bit({entries[0].text})"
+    return Fix(f"take a bit with `{text}`", whole, text)
 
 
 @rule(ast.Index)
@@ -263,7 +278,7 @@ def place(ctx: Context, expr: ast.Expr | None) -> PlaceValue | None:
         base = place(ctx, expr.base)
         if base is None:
             return None
-        found = index_entries(ctx, base.type, expr.entries, base.span, expr.span)
+        found = index_entries(ctx, base.type, expr.entries, base.span, expr.span, written=True)
         if found is None:
             return None
 

@@ -31,7 +31,7 @@ _SIMPLE = (
     ast.PathExpr, ast.Call, ast.MethodCall, ast.Field, ast.Index, ast.ParenExpr, ast.Literal, ast.Cast,
     ast.ArrayLit, ast.ArrayRepeat,
 )
-_MOST_SHOWN = 30
+_MOST_SHOWN = 40
 
 
 class _Edit(NamedTuple):
@@ -75,9 +75,11 @@ def conversion(ctx: Context, span: Span, source: Type, target: Type) -> Fix | No
         )
     if isinstance(source, BoolType):
         return None
-    written = ctx.file.text(span)
-    written = f"{written} " if len(written) <= _MOST_SHOWN and "\n" not in written else ""
-    return Fix(f"change one of the types; `{written}as {shown}` {loss(target, source)}")
+    node = _at(ctx, span)
+    cast = cast_text(node, shown) if isinstance(node, ast.Expr) else f"{ctx.file.text(span)} as {shown}"
+    if "\n" in cast or len(cast) > _MOST_SHOWN:
+        cast = f"as {shown}"
+    return Fix(f"change one of the types; `{cast}` {loss(target, source)}")
 
 
 def for_operands(ctx: Context, values: Sequence[Value], op: str = "", kept: bool = False) -> Fix | None:

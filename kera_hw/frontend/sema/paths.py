@@ -28,6 +28,17 @@ _FOREIGN: dict[str, tuple[str, str | None]] = {
     "pow": ("multiply in a loop, or shift 1 for a power of two", None),
     "concatenate": ("`cat(a, b)` joins bits, `concat(a, b)` tensors", None),
     "mux": ("write `if c { a } else { b }`, or `select(c, a, b)`", None),
+    **{
+        name: (f"write `{own}`", own) for name, own in {
+            "rotate_left": "rotl", "rotate_right": "rotr", "rol": "rotl", "ror": "rotr",
+            "count_ones": "popcount", "countones": "popcount", "leading_zeros": "clz", "trailing_zeros": "ctz",
+            "swap_bytes": "reverse_bytes", "fold": "reduce",
+        }.items()
+    },
+    **dict.fromkeys(
+        ("parity", "xor_reduce"), ("`popcount(x).bit(0)` is the parity of the bits", None),
+    ),
+    "or_reduce": ("write `x != 0`", None), "and_reduce": ("write `!x == 0`", None),
     "signed": ("convert with `as`", None), "unsigned": ("convert with `as`", None),
 }
 
