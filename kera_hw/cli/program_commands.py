@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -95,11 +96,12 @@ def test(
     covers = cover_counts([item.result for item in tests])
     for cover in covers:
         output.text(cover.text())
-    output.text(f"{len(tests) - len(failed)} passed, {len(failed)} failed")
+    output.text(f"{len(tests) - len(failed)} passed, {len(failed)} failed{_none_run(tests, name)}")
     if target != "interp":
         simulated = sum(len(item.simulated) for item in tests)
         stayed = sum(len(item.interpreted) for item in tests)
-        output.text(f"{simulated} calls simulated, {stayed} interpreted")
+        calls = "call" if simulated == 1 else "calls"
+        output.text(f"{simulated} {calls} simulated, {stayed} interpreted")
     rows = [_test_row(item, target) for item in tests]
     faults = [result.diagnostic for result in failed if result.diagnostic is not None]
     faults += [cover.warning() for cover in covers if not cover.tests]
@@ -107,6 +109,13 @@ def test(
     if covers:
         data["covers"] = [cover.to_json() for cover in covers]
     output.finish(data, faults, AT_FAULT if failed else OK)
+
+
+def _none_run(tests: Sequence[object], name: str | None) -> str:
+    """Why nothing was run, if nothing was."""
+    if tests:
+        return ""
+    return f": no test has `{name}` in its name" if name is not None else ": there are no tests"
 
 
 def _test_row(item: TargetTest, target: str) -> dict[str, object]:

@@ -224,7 +224,10 @@ _SHOWN_BITS = 8
 
 def show_array(array: Array) -> str:
     """For people: floats as the shortest decimal that reads back as the same number, few also with bits."""
-    text = np.array2string(array, threshold=64, max_line_width=100, separator=", ", floatmode="unique")
+    text = np.array2string(
+        array, threshold=64, max_line_width=100, separator=", ", floatmode="unique",
+        formatter={"bool": lambda value: "true" if value else "false"} if array.dtype.kind == "b" else None,
+    )
     if array.dtype.kind in "biu" or not 0 < array.size <= _SHOWN_BITS:
         return text
     size_bytes = array.dtype.itemsize

@@ -130,7 +130,10 @@ def _leaf(kind: Type, value: Value, outer: tuple[int, ...], name: str) -> Array:
     shape, element = outer + shape_of(kind), element_type(kind)
     array = _array(value, element, name)
     if array.shape != shape:
-        reject("K0912", f"`{name}` of type {kind} takes an array of shape {shape}, but got {array.shape}.")
+        message = f"`{name}` of type {kind} takes an array of shape {shape}, but got {array.shape}"
+        if not outer and array.shape[1:] == shape:
+            message += "; several items are a batch (`--batch`, `.batch()`)"
+        reject("K0912", f"{message}.")
     if isinstance(element, BoolType):
         return array
     if isinstance(element, FloatType):

@@ -254,9 +254,13 @@ ROWS: tuple[tuple[str, str, str, str | None], ...] = (
         "K0201", "fn f(x: u8, n: u3) -> u8 { «rotate_right»(x, n) }", "write `rotr`",
         "fn f(x: u8, n: u3) -> u8 { rotr(x, n) }",
     ),
-    ("K0201", "fn f(x: u8) -> u32 { «leading_zeros»(x) }", "write `clz`", "fn f(x: u8) -> u32 { clz(x) }"),
     (
-        "K0201", "fn f(x: u8) -> bool { «parity»(x) }", "`popcount(x).bit(0)` is the parity of the bits", None,
+        "K0201", "fn f(x: u8) -> u32 { «count_ones»(x) }", "write `popcount`",
+        "fn f(x: u8) -> u32 { popcount(x) }",
+    ),
+    (
+        "K0201", "fn f(x: u8) -> bool { «parity»(x) }",
+        "`popcount(x).bit(0)` is the parity of the bits", None,
     ),
     (
         "K0318", "fn f(x: u8) -> bool { «x»[3] }", "take a bit with `x.bit(3)`",
@@ -268,7 +272,7 @@ ROWS: tuple[tuple[str, str, str, str | None], ...] = (
     ),
     (
         "K0318", "fn f(mut x: u8) -> u8 { «x»[3] = true; x }",
-        "an integer is assigned whole: join its bits with `cat`, or set and clear them by `|` and `&`", None,
+        "an integer is assigned whole: join its bits with `cat`, or change them by `|` and `&`", None,
     ),
     ("K0008", "fn f(x: u8) -> u8 { let y = «0o17»; y }", "", None),
     ("K0101", "fn f(x: u8) -> u8 { if (x == 1)«» x else 2 }", "", None),

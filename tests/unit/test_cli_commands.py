@@ -57,8 +57,19 @@ def test_test_reports_each_and_fails_with_the_place(kera: Kera, tmp_path: Path) 
     assert "ok     good" in done.out and "FAILED bad" in done.out and "1 passed, 1 failed" in done.out
     assert "K0920" in done.err and ":2:" in done.err
     assert kera("test", path, "--filter", "good").status == 0
+    none = kera("test", path, "--filter", "god")
+    assert none.status == 0 and "0 passed, 0 failed: no test has `god` in its name" in none.out
     rows = kera("test", path, "--json").json["tests"]
     assert rows == [{"name": "good", "passed": True}, {"name": "bad", "passed": False}]
+
+
+def test_run_shows_bools_as_the_language_writes_them(kera: Kera, tmp_path: Path) -> None:
+    path = tmp_path / "b.kera"
+    path.write_text("pub fn odd(x: u8) -> bool { x.bit(0) }\n")
+    assert kera("run", path, "-i", "x=3").out == "true\n"
+    assert kera("run", path, "-i", "x=[3, 4]", "--batch").out == "[true, false]\n"
+    done = kera("run", path, "-i", "x=[3, 4]")
+    assert done.status != 0 and "`--batch`" in done.err
 
 
 def test_run_reads_literals_of_every_shape(kera: Kera, points: Path) -> None:

@@ -152,7 +152,7 @@ def test_the_command_says_which_calls_were_simulated(kera: Kera, path: Path) -> 
     done = kera("test", path, "--filter", "inner", "--target", "fpga:ecp5-25k")
     assert done.status == 0
     assert "rtl: add (line 29)" in done.out and "interp: add (line 28): in a loop" in done.out
-    assert "1 passed, 0 failed" in done.out and "1 calls simulated, 3 interpreted" in done.out
+    assert "1 passed, 0 failed" in done.out and "1 call simulated, 3 interpreted" in done.out
     data = kera("test", path, "--filter", "none", "--device", "ecp5-25k", "--json").json
     assert data["target"] == "rtl" and data["tests"] == [
         {"name": "none", "passed": True, "simulated": [], "interpreted": []}

@@ -153,7 +153,7 @@ REJECTED: list[tuple[Type, Any, str, str]] = [
     (F32, np.int8(1), "K0913", "takes float32 values, but got int8 values; convert it with"),
     (TensorType(U5, (2,)), [1, 2, 3], "K0912", "takes an array of shape (2,), but got (3,)."),
     (TensorType(U5, (2, 2)), [[1, 2], [3]], "K0912", "`v`"),
-    (U5, [1], "K0912", "takes an array of shape (), but got (1,)."),
+    (U5, [1], "K0912", "takes an array of shape (), but got (1,); several items are a batch (`--batch`"),
     (POINT, {"x": 1}, "K0911", "give it as a dict with the fields x, flags."),
     (POINT, 3, "K0911", "`v` is a Point"),
     (POINT, {"x": 1, "flags": (True,)}, "K0911", "`v.flags` is a (bool, u5): give it as a tuple of"),

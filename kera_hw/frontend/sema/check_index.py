@@ -33,7 +33,10 @@ class Indexed:
 def index_entries(
     ctx: Context, kind: Type, entries: Sequence[ast.Expr], base: Span, whole: Span, written: bool = False,
 ) -> Indexed | None:
-    """Check the entries of an index into a type; None when something was reported. ``written``: it is a place."""
+    """Check the entries of an index into a type; None when something was reported.
+
+    ``written``: it is a place.
+    """
     kind = shallow(kind)
     if kind is ERROR or not isinstance(kind, TensorType):
         for entry in entries:
@@ -137,7 +140,7 @@ def _bits_instead(
 ) -> Fix | None:
     """What to write for an integer that is indexed as hardware languages do."""
     if written:
-        return Fix("an integer is assigned whole: join its bits with `cat`, or set and clear them by `|` and `&`")
+        return Fix("an integer is assigned whole: join its bits with `cat`, or change them by `|` and `&`")
     if len(entries) != 1 or not ctx.file.text(whole).endswith("]"):
         return None
     if isinstance(entries[0], ast.Range):

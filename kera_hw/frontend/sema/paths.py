@@ -31,8 +31,8 @@ _FOREIGN: dict[str, tuple[str, str | None]] = {
     **{
         name: (f"write `{own}`", own) for name, own in {
             "rotate_left": "rotl", "rotate_right": "rotr", "rol": "rotl", "ror": "rotr",
-            "count_ones": "popcount", "countones": "popcount", "leading_zeros": "clz", "trailing_zeros": "ctz",
-            "swap_bytes": "reverse_bytes", "fold": "reduce",
+            "count_ones": "popcount", "countones": "popcount", "leading_zeros": "clz",
+            "trailing_zeros": "ctz", "swap_bytes": "reverse_bytes", "fold": "reduce",
         }.items()
     },
     **dict.fromkeys(

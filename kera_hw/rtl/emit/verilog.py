@@ -178,9 +178,11 @@ def _banner(
 ) -> str:
     mapped = "".join(f"//   {line}\n" for line in map_lines(ports))
     graph = f"// Graph {fingerprint}\n" if fingerprint is not None else ""
+    latency, interval = plan.latency_cycles, plan.initiation_interval
     return (
-        f"// {module_name(netlist.name)}: {plan.latency_cycles} cycles of latency, an item every "
-        f"{plan.initiation_interval} cycle(s), {plan.register_bits} pipeline register bits.\n"
+        f"// {module_name(netlist.name)}: latency {latency} {'cycle' if latency == 1 else 'cycles'}, "
+        f"an item every {'cycle' if interval == 1 else f'{interval} cycles'}, "
+        f"{plan.register_bits} pipeline register bits.\n"
         f"// Interface {interface}; planned for {plan.device} at {plan.clock_mhz:.1f} MHz.\n"
         f"{graph}{mapped}"
         "`default_nettype none\n"
