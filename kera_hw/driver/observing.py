@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, cast
 
 import numpy as np
@@ -90,6 +91,24 @@ class Observed:
         if export.state:
             notes += ("The state is that which the items before it left.",)
         return Diagnostic("K0921", message, *_source(point, files), notes=notes)
+
+    def differences(self, other: Observed, name: str, other_name: str) -> tuple[str, ...]:
+        """In words, where another target observes something else: a line for each point, one for prints."""
+        found: list[str] = []
+        for one, two in zip(self.points, other.points, strict=True):
+            apart = sorted(set(one.items) ^ set(two.items))
+            if apart:
+                where, elsewhere = (name, other_name) if apart[0] in one.items else (other_name, name)
+                what = "fails for" if one.kind == "assert" else "is reached by"
+                counts = f"{len(one.items)} on {name}, {len(two.items)} on {other_name}"
+                found.append(f"{one.kind} {one.place} {what} item {apart[0]} on {where}, not on {elsewhere} "
+                             f"(items: {counts})")
+        for one, two in zip_longest(self.printed, other.printed):
+            if one != two:
+                shown = [f"item {row[0]}: {row[1]}" if row is not None else "nothing" for row in (one, two)]
+                found.append(f"printed on {name}: {shown[0]}; on {other_name}: {shown[1]}")
+                break
+        return tuple(found)
 
     def never(self, export: Export, files: Mapping[str, SourceFile]) -> list[Diagnostic]:
         """A warning (K0922) for each point that no item reached."""

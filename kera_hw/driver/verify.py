@@ -144,7 +144,8 @@ def _observed(
             continue
         if found != reference:
             message = f"What `{export.name}` asserts, covers or prints on {name} differs from {targets[0]}."
-            faults.append(Diagnostic("K0923", message))
+            notes = reference.differences(found, targets[0], name)
+            faults.append(Diagnostic("K0923", message, notes=notes))
     return replace(report, observed=reference, diagnostics=tuple(faults))
 
 

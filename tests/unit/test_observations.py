@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kera_hw.driver.observing import Observed, observe
+from kera_hw.driver import verify as verify_module
+from kera_hw.driver.observing import Observed, Point, observe
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.session import compile_text
 from kera_hw.driver.testing import cover_counts, run_program_tests, run_tests_on
@@ -208,6 +209,28 @@ def test_tests_show_what_is_printed_and_fail_where_an_assertion_does(target: str
     assert third.diagnostic is not None and "zero sum" in third.diagnostic.message
     counts = {count.site.label: count.tests for count in cover_counts([first, second, third])}
     assert counts == {"seven": 0, "large": 1}
+
+
+def test_a_difference_between_targets_says_where(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "case.kera"
+    path.write_text(CHECKED)
+    points = Point("assert", "small", None, ()), Point("cover", "seven", None, (2, 5))
+    shown = {
+        "interp": Observed(points, ((0, "x: 1"), (1, "x: 2"))),
+        "rtl": Observed((Point("assert", "small", None, (4,)), Point("cover", "seven", None, (2,))),
+                        ((0, "x: 1"),)),
+    }
+    monkeypatch.setattr(verify_module, "observe", lambda graph, export, name, *rest: shown[name])
+    done = Kera(capsys)("verify", path, "--fn", "f", "--vectors", 8)
+    assert done.status == 1 and "K0923" in done.err
+    for line in (
+        "assert `small` (an unknown line) fails for item 4 on rtl, not on interp",
+        "cover `seven` (an unknown line) is reached by item 5 on interp, not on rtl (items: 2 on",
+        "printed on interp: item 1: x: 2; on rtl: nothing",
+    ):
+        assert line in " ".join(done.err.split())
 
 
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
