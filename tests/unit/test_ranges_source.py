@@ -109,6 +109,11 @@ ACCEPTED = {
 }
 
 REFUSED = {
+    "element of nothing": (  # clamped, it is zero, whatever the elements would have been
+        "fn f(a: [u8; 6], k: u8) -> u8 { let e: [u8; 0] = [5; 0]; a[e.clamped(k) - 1] }", "may be 0 to 255"),
+    "element of no pairs": (
+        "fn f(a: [u8; 6], k: u8) -> u8 { let e: [(u8, u8); 0] = [(5, 5); 0]; a[e.clamped(k).0 - 1] }",
+        "may be 0 to 255"),
     "one-sided float": ("fn f(a: [u8; 8], x: f32) -> u8 { a[min(x, 7.0) as i32] }", "-2147483648"),
     "raised float": ("fn f(a: [u8; 8], x: f32) -> u8 { a[ceil(clamp(x, 0.0, 7.5)) as u8] }", "may be 0 to 8"),
     "float not zero": ("fn f(a: [u8; 8], x: f32) -> u8 { a[max(x, 3.0) as u8] }", "may be 0 to 255"),

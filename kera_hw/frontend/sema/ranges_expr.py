@@ -153,8 +153,10 @@ def index(prover: Prover, state: State, expr: hir.Index) -> Symbols:
         entries = evaluate_entries(prover, state, expr.entries)
     shown = _slices(expr.entries)
     kinds = leaf_types(expr.type)
+    others = () if expr.otherwise is None else prover.expr(state, expr.otherwise)
+    if 0 in shape_of(expr.base.type):
+        return prover.store.of_type(expr.type)  # no element: clamped, it is zero
     if expr.otherwise is not None:
-        others = prover.expr(state, expr.otherwise)
         return tuple(
             prover.make(state, "pack", kind, (base, other), note=("at", shown, entries))
             for kind, base, other in zip(kinds, bases, others)
