@@ -1,6 +1,7 @@
 """Finding tools, running them, and the errors when one is missing, fails or hangs."""
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from pathlib import Path
@@ -132,3 +133,31 @@ def test_atomic_write_leaves_no_debris(tmp_path: Path) -> None:
     files.write_atomically(target, b"two")
     assert target.read_bytes() == b"two"
     assert list(target.parent.iterdir()) == [target]
+
+
+def test_atomic_write_follows_links_and_keeps_modes(tmp_path: Path) -> None:
+    target, link, made = tmp_path / "data", tmp_path / "link", tmp_path / "made"
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    made.write_bytes(b"two")
+    files.write_atomically(link, b"one")
+    assert link.is_symlink() and target.read_bytes() == b"one"
+    files.move_into_place(made, link)
+    assert link.is_symlink() and target.read_bytes() == b"two" and not made.exists()
+    assert target.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    """Nor is a device: as root, `-o /dev/null` would put a file in its place."""
+    pipe, made = tmp_path / "pipe", tmp_path / "made"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        files.write_atomically(pipe, b"one")
+        made.write_bytes(b"two")
+        files.move_into_place(made, pipe)
+        assert os.read(reader, 10) == b"onetwo"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
