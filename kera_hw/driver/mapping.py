@@ -16,6 +16,7 @@ from kera_hw.rtl.techmap.bitwise.refine import refined
 from kera_hw.rtl.techmap.options import Controls
 from kera_hw.schedule.delay_model import DelayModel
 from kera_hw.schedule.device import Device
+from kera_hw.schedule.explain import Refusal
 from kera_hw.schedule.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 from kera_hw.schedule.planner import schedule
@@ -62,7 +63,9 @@ def map_and_schedule(
         found = planned(netlist, notes)
         for finer in refined(netlist, DelayModel(device, scale), clock_ps):
             other = planned(finer, notes)
-            if other.plan is not None and (found.plan is None or _improves(other, found)):
+            if other.plan is None or found.plan is None:
+                found = other if other.plan is not None else _nearer(found, other)
+            elif _improves(other, found):
                 found = other
         return found
 
@@ -74,8 +77,23 @@ def map_and_schedule(
     for controls in _SIMPLER:
         if _bears(found, plain):
             return found
-        found = scheduled(*mapped(controls))
+        other = scheduled(*mapped(controls))
+        found = _nearer(found, other) if found.plan is None and other.plan is None else other
+    if found.plan is None and plain.plan is None:
+        return _nearer(found, plain)
     return found if _bears(found, plain) else plain
+
+
+def _nearer(one: Mapped, other: Mapped) -> Mapped:
+    """Of two netlists, one of them without a plan: that with a plan, else that which asks for less."""
+    if one.plan is not None or other.plan is not None:
+        return other if one.plan is None else one
+
+    def asks(mapped: Mapped) -> tuple[str, int]:
+        refusal = next((fault for fault in mapped.faults if isinstance(fault, Refusal)), None)
+        return ("", 0) if refusal is None else (refusal.code, -refusal.least)
+
+    return other if asks(other) > asks(one) else one
 
 
 def _has_controls(netlist: Netlist) -> bool:

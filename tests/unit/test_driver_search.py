@@ -41,6 +41,15 @@ pub stream biquad(x: i16, b0: i16, b1: i16, b2: i16, a1: i16, a2: i16) -> i16 {
     y
 }
 """
+ARBITER = """
+pub stream arbiter(req: u8) -> (bool, u3) {
+    state last: u3 = 7;
+    let turn = last + 1;
+    let index = ctz(rotr(req, turn)) as u3 + turn;
+    if req != 0 { last = index; }
+    (req != 0, index)
+}
+"""
 Design = tuple[Graph, Export]
 Figures = tuple[int, int, int, int, int]
 """Interval, latency, sites, DSPs, BRAMs."""
@@ -68,6 +77,16 @@ def planned(design: Design, **asked: Any) -> PlannedHardware | None:
     except KeraError as refused:
         assert {item.code for item in refused.diagnostics} <= {"K0601", "K0602", "K0603"}
         return None
+
+
+def test_a_refusal_names_the_least_interval_of_all_circuits() -> None:
+    design = compiled(ARBITER)
+    least = planned(design)
+    assert least is not None and least.plan.initiation_interval == 2
+    with pytest.raises(KeraError) as refused:
+        plan_hardware(*design, TargetOptions(device="ecp5-25k", clock_mhz=150, interval=1))
+    (refusal,) = refused.value.diagnostics
+    assert refusal.code == "K0603" and "The smallest interval for this loop is 2." in refusal.message
 
 
 def figures(found: PlannedHardware) -> Figures:
