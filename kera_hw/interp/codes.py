@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -27,7 +28,7 @@ def storage(values: Array) -> Array:
 
 def same_rows(a: Array, b: Array) -> Array:
     """Which items are equal bit for bit."""
-    return (storage(a) == storage(b)).reshape(len(a), -1).all(axis=1)
+    return (storage(a) == storage(b)).all(axis=tuple(range(1, a.ndim)))
 
 
 def from_words(words: Array, kind: Type) -> Array:
@@ -49,7 +50,7 @@ def pack(leaves: Sequence[Array], kinds: Sequence[Type], items: int) -> Array:
     for leaf, kind in zip(leaves, kinds, strict=True):
         width = bit_width(element_type(kind))
         words = storage(leaf) if leaf.dtype.kind in "bfV" else unsigned_bits(leaf, width)
-        for column in words.reshape(items, -1).T:
+        for column in words.reshape(items, prod(words.shape[1:])).T:
             codes |= column.astype(np.uint64) << np.uint64(low)
             low += width
     assert low <= 64

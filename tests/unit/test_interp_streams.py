@@ -136,6 +136,14 @@ def test_recurrences_settle_in_few_passes(name: str, monkeypatch: pytest.MonkeyP
     _assert_same([leaf[:4000] for leaf in found], whole)
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 63, 64, 65, 127, 128, 129, 300])
+def test_few_items(count: int) -> None:
+    """So few that a recurrence with a memory has them all in one lane, with none before it to agree with."""
+    for name in ("memory", "exchanged", "crc"):
+        export, = _exports(f"pub stream s(x: i16) -> i16 {{ {CASES[name]} }}")
+        _check(export, _items(export, count), (count // 2,))
+
+
 def test_what_lanes_do_not_fit_is_run_item_by_item() -> None:
     body = "state s: u40 = 12345; s = s * s + (s >> 17) + (x as u40); s"
     export, = _exports(f"pub stream s(x: u8) -> u40 {{ {body} }}")
