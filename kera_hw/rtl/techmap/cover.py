@@ -248,6 +248,7 @@ class _Covering:
         """Both operands' gates in the carry cells, run by run, and their leaves' cost; None if no gain."""
         if len(operands) != 1:
             return None
+        assert table in (0b10, 0b01), "the only operand is added or its complement"
         total = 0.0
         parts: list[Part] = []
         for low, count in widest_runs((a, operands[0])):

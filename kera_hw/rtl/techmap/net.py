@@ -287,13 +287,14 @@ class Net:
         if order is None or width < 2:
             return self.add(a, self.logic(table, operands, width), width, carry)
         for k, bits in enumerate(operands):
-            if len(bits) == 1 and bits[0].width == 1 and bits[0].cell is None:
+            single = len(bits) == 1 and bits[0].width == 1 and bits[0].cell is None
+            if single or not truth.depends(table, count, k):
                 rest = [*operands[:k], *operands[k + 1 :]]
-                smaller = truth.cofactor(table, count, k, bits[0].low & 1)
+                smaller = truth.cofactor(table, count, k, bits[0].low & 1 if single else 0)
                 return self.fused(a, smaller, rest, width, carry)
         if count == 0:
             return self.add(a, const_bits(-(table & 1), width), width, carry)
-        if count == 1 and table in (0b10, 0b01):
+        if count == 1:  # the operand or its complement
             return self.add(a, operands[0], width, carry, table)
         if carry and carry[0].cell is None and carry[0].low == 0:
             carry = ()
