@@ -139,13 +139,7 @@ class _Check:
         return operand.type
 
     def _range(self, operand: Operand, scope: _Scope) -> Interval | None:
-        if isinstance(operand, Literal):
-            full = type_interval(operand.type)
-            if full is None:
-                return None
-            value = operand.bits - (full.high - full.low + 1) * (operand.bits > full.high)
-            return Interval(value, value)
-        return scope.ranges.get(operand)
+        return _literal_span(operand) if isinstance(operand, Literal) else scope.ranges.get(operand)
 
     # Statements
 
@@ -351,10 +345,7 @@ def _allocated(block: Block) -> Iterator[str]:
 
 
 def _inner_spans(block: Block, known: Mapping[Var, Interval | None]) -> dict[Var, Interval]:
-    """Ranges of what changes within a body: counters by their count, scalars by their type.
-
-    A scalar's own range would be narrower; it is clamped before it indexes, which its operation shows.
-    """
+    """Ranges of what changes within a body: counters by their count, scalars by what makes them."""
     found: dict[Var, Interval] = {}
     ranges: dict[Var, Interval | None] = dict(known)
 
