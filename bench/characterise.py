@@ -21,7 +21,7 @@ from kera_hw.rtl.emit.verilog import emit_verilog
 from kera_hw.rtl.toolchain.harness import measure
 from kera_hw.rtl.toolchain.nextpnr import CHIPS
 from kera_hw.rtl.toolchain.process import ToolFailed
-from kera_hw.schedule.device import find_device
+from kera_hw.schedule.fpga.device import find_device
 from kera_hw.schedule.planner import schedule
 
 DATA = Path(__file__).parent / "data"

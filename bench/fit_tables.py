@@ -19,11 +19,11 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from bench.sample_nets import sample_netlist
-from kera_hw.schedule.delay_model import DelayModel
-from kera_hw.schedule.device import TABLES, Device, Timing, find_device
-from kera_hw.schedule.netlist import Netlist
+from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.device import TABLES, Device, Timing, find_device
+from kera_hw.schedule.fpga.netlist import Netlist
+from kera_hw.schedule.fpga.resource_model import netlist_luts
 from kera_hw.schedule.problem import build_problem, staged_fanout, with_fanout
-from kera_hw.schedule.resource_model import netlist_luts
 from kera_hw.schedule.timing import fmax_mhz, stage_arrivals
 
 FOLDER = Path(__file__).parent.parent / "kera_hw" / "schedule" / "devices"

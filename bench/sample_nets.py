@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from kera_hw.schedule.netlist import (
+from kera_hw.schedule.fpga.netlist import (
     Add,
     Bits,
     Cell,

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import random
 
-from kera_hw.schedule.netlist import (
+from kera_hw.schedule.fpga.netlist import (
     Add,
     Bits,
     Cell,

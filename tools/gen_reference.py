@@ -38,7 +38,7 @@ def errors_page() -> str:
 
 def devices_page() -> str:
     """Every part with its capacities."""
-    from kera_hw.schedule.device import device_names, find_device
+    from kera_hw.schedule.fpga.device import device_names, find_device
 
     parts = [part for name in device_names() if (part := find_device(name)) is not None]
     lines = ["# Devices", MADE, "What `--target fpga:NAME` accepts.", "",
@@ -49,7 +49,7 @@ def devices_page() -> str:
         for p in parts
     ]
     lines += ["", "The delays and areas behind the estimates are data, one table a family, in",
-              "[kera_hw/schedule/devices](../../kera_hw/schedule/devices)."]
+              "[kera_hw/schedule/fpga/devices](../../kera_hw/schedule/fpga/devices)."]
     return "\n".join(lines) + "\n"
 
 

@@ -87,7 +87,7 @@ def hardware_targets(incomplete: str) -> list[str]:
 
 def devices(incomplete: str) -> list[str]:
     """Names of parts."""
-    from kera_hw.schedule.device import device_names
+    from kera_hw.schedule.fpga.device import device_names
 
     return _beginning(incomplete, device_names())
 
@@ -127,7 +127,7 @@ def explained(incomplete: str) -> list[str]:
 
 def _targets() -> tuple[str, ...]:
     from kera_hw.driver.targets import TARGETS
-    from kera_hw.schedule.device import device_names
+    from kera_hw.schedule.fpga.device import device_names
 
     return (*TARGETS, *(f"fpga:{name}" for name in device_names()))
 

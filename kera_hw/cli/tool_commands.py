@@ -24,7 +24,7 @@ def doctor(json: JsonOption = False) -> None:
     from kera_hw.driver.targets import TARGETS
     from kera_hw.rtl.toolchain.doctor import all_present
     from kera_hw.rtl.toolchain.doctor import doctor as examine
-    from kera_hw.schedule.device import device_names
+    from kera_hw.schedule.fpga.device import device_names
 
     output = Output(json)
     rows = examine()

@@ -22,12 +22,12 @@ from kera_hw.rtl.emit.verilog import (
 )
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.toolchain.process import ToolError
-from kera_hw.schedule.delay_model import DelayModel
-from kera_hw.schedule.device import Device, find_device
 from kera_hw.schedule.explain import spell_path
-from kera_hw.schedule.netlist import Netlist
+from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.device import Device, find_device
+from kera_hw.schedule.fpga.netlist import Netlist
+from kera_hw.schedule.fpga.resource_model import has_valid
 from kera_hw.schedule.plan import Plan
-from kera_hw.schedule.resource_model import has_valid
 from kera_hw.schedule.verifier import verify_plan
 from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
 

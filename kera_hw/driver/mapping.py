@@ -14,10 +14,10 @@ from kera_hw.rtl.lower import FlatDesign
 from kera_hw.rtl.techmap import MapOptions, map_design
 from kera_hw.rtl.techmap.bitwise.refine import refined
 from kera_hw.rtl.techmap.options import Controls
-from kera_hw.schedule.delay_model import DelayModel
-from kera_hw.schedule.device import Device
 from kera_hw.schedule.explain import Refusal
-from kera_hw.schedule.netlist import Netlist
+from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.device import Device
+from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 from kera_hw.schedule.planner import schedule
 from kera_hw.support import Diagnostic, SourceFile

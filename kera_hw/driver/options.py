@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, NoReturn, Protocol
 
-from kera_hw.schedule.device import device_names, find_device
+from kera_hw.schedule.fpga.device import device_names, find_device
 from kera_hw.support import Diagnostic, KeraError
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from kera_hw.driver.options import DEFAULT_DEVICE, Executor, TargetOptions, check_device, check_text, shown
 from kera_hw.graph import Export, Graph
-from kera_hw.schedule.device import find_device
+from kera_hw.schedule.fpga.device import find_device
 from kera_hw.support import Diagnostic, KeraError
 
 Loader = Callable[[Graph, Export, TargetOptions], Executor]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kera_hw.schedule.netlist import StateNext, WriteControl
+from kera_hw.schedule.fpga.netlist import StateNext, WriteControl
 from kera_hw.schedule.problem import IntArray, Problem
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kera_hw.schedule.asap import Constraints, Loop
-from kera_hw.schedule.netlist import (
+from kera_hw.schedule.fpga.netlist import (
     Add,
     Cell,
     Fold,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kera_hw.schedule.device import Device
+from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.plan import Plan
 
 _SHARE = 64

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kera_hw.schedule.asap import Constraints, Loop, build_constraints, earliest, latest
-from kera_hw.schedule.delay_model import DelayModel
-from kera_hw.schedule.device import Device
 from kera_hw.schedule.explain import (
     Refusal,
     Sources,
@@ -17,16 +15,18 @@ from kera_hw.schedule.explain import (
     no_latency,
     too_slow,
 )
-from kera_hw.schedule.netlist import Input, Netlist, least_interval
-from kera_hw.schedule.plan import Lifetime, PathStep, Plan, Recurrence, Resources
-from kera_hw.schedule.problem import Problem, build_problem, staged_fanout, timing_pairs, with_fanout
-from kera_hw.schedule.resource_model import (
+from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.device import Device
+from kera_hw.schedule.fpga.netlist import Input, Netlist, least_interval
+from kera_hw.schedule.fpga.resource_model import (
     handshake_ffs,
     inner_ffs,
     netlist_brams,
     netlist_dsps,
     netlist_luts,
 )
+from kera_hw.schedule.plan import Lifetime, PathStep, Plan, Recurrence, Resources
+from kera_hw.schedule.problem import Problem, build_problem, staged_fanout, timing_pairs, with_fanout
 from kera_hw.schedule.sdc import least_registers, register_bits
 from kera_hw.schedule.timing import fmax_mhz, stage_arrivals, stage_paths
 from kera_hw.support.diagnostic import Diagnostic

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kera_hw.schedule.delay_model import DelayModel, loads
-from kera_hw.schedule.netlist import Bits, Fold, Netlist, WriteControl, internal_ranks
+from kera_hw.schedule.fpga.delay_model import DelayModel, loads
+from kera_hw.schedule.fpga.netlist import Bits, Fold, Netlist, WriteControl, internal_ranks
 
 IntArray = NDArray[np.int64]
 _SHARE = 4096  # path starts handled at once while looking for timing pairs: bounds memory

@@ -5,8 +5,8 @@ The flow calls ``schedule`` with scale 1, places and routes, and where the clock
 """
 from __future__ import annotations
 
-from kera_hw.schedule.delay_model import DelayModel
-from kera_hw.schedule.netlist import Netlist
+from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 
 _LEAST_STEP, _LARGEST_STEP = 1.04, 1.4

@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from kera_hw.schedule.explain import cell_label, operation
-from kera_hw.schedule.netlist import Netlist, StateNext, is_leaf
+from kera_hw.schedule.fpga.netlist import Netlist, StateNext, is_leaf
 from kera_hw.schedule.plan import Plan
 
 

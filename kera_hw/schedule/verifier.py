@@ -23,8 +23,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from kera_hw.schedule.delay_model import DelayModel, loads
-from kera_hw.schedule.netlist import Bits, Fold, Input, Netlist, StateNext, WriteControl, internal_ranks
+from kera_hw.schedule.fpga.delay_model import DelayModel, loads
+from kera_hw.schedule.fpga.netlist import Bits, Fold, Input, Netlist, StateNext, WriteControl, internal_ranks
 from kera_hw.schedule.plan import Plan
 
 

@@ -25,7 +25,7 @@ from kera_hw.graph.store import Store
 from kera_hw.numerics.elementary import FUNCTIONS
 from kera_hw.ops.registry import OPS
 from kera_hw.rtl.lower import FlatDesign, flatten_export
-from kera_hw.schedule.device import find_device
+from kera_hw.schedule.fpga.device import find_device
 
 _DEVICE = "ecp5-85k"
 _NUMERICS = "kera_hw.numerics"

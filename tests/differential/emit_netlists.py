@@ -5,7 +5,7 @@ import random
 from dataclasses import replace
 from itertools import groupby
 
-from kera_hw.schedule.netlist import (
+from kera_hw.schedule.fpga.netlist import (
     Add,
     BitExpr,
     Bits,

@@ -23,12 +23,12 @@ from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
 from kera_hw.rtl.sim.words import from_words, to_words
 from kera_hw.rtl.techmap import map_design
 from kera_hw.rtl.techmap.bitwise.refine import refined
-from kera_hw.schedule.delay_model import DelayModel
-from kera_hw.schedule.device import find_device
-from kera_hw.schedule.netlist import Netlist
+from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.device import find_device
+from kera_hw.schedule.fpga.netlist import Netlist
+from kera_hw.schedule.fpga.simulate import simulate_netlist
 from kera_hw.schedule.plan import Plan
 from kera_hw.schedule.planner import schedule
-from kera_hw.schedule.simulate import simulate_netlist
 from kera_hw.schedule.verifier import verify_plan
 from kera_hw.support import Diagnostic
 from kera_hw.types import BoolType, FloatType, StructType, TensorType, TupleType, Type, numpy_dtype

@@ -14,9 +14,9 @@ from kera_hw.graph import Store
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.techmap import MapOptions, map_design
 from kera_hw.rtl.techmap.bitwise.refine import refined
-from kera_hw.schedule.delay_model import DelayModel
-from kera_hw.schedule.device import find_device
-from kera_hw.schedule.simulate import simulate_netlist
+from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.device import find_device
+from kera_hw.schedule.fpga.simulate import simulate_netlist
 from tests.icarus import icarus_output
 
 ITEMS = 3000

@@ -14,7 +14,7 @@ from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
 from kera_hw.rtl.sim.words import from_words, to_words
 from kera_hw.rtl.toolchain.tools import require
 from kera_hw.rtl.toolchain.verilator import lint
-from kera_hw.schedule.simulate import simulate_netlist
+from kera_hw.schedule.fpga.simulate import simulate_netlist
 from tests.differential.emit_netlists import random_items, random_netlist, random_plan
 from tests.netlist_reference import evaluate
 

@@ -11,9 +11,9 @@ from kera_hw.interp import run_region
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.techmap import map_design
 from kera_hw.rtl.techmap.bitwise.refine import refined
-from kera_hw.schedule.delay_model import DelayModel
-from kera_hw.schedule.device import find_device
-from kera_hw.schedule.netlist import Netlist
+from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.device import find_device
+from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.types import BoolType, FixType, IntType, TensorType, TupleType, Type, numpy_dtype, shape_of
 from tests.netlist_reference import evaluate
 

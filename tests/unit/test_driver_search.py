@@ -17,10 +17,10 @@ from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.search import Floor, Task, faster_periods, rungs
 from kera_hw.driver.session import compile_text, load_program
 from kera_hw.graph import Export, Graph
-from kera_hw.schedule.device import find_device
-from kera_hw.schedule.netlist import Netlist
+from kera_hw.schedule.fpga.device import find_device
+from kera_hw.schedule.fpga.netlist import Netlist
+from kera_hw.schedule.fpga.resource_model import netlist_brams, netlist_dsps, netlist_luts
 from kera_hw.schedule.objective import cost, measure_text, prices
-from kera_hw.schedule.resource_model import netlist_brams, netlist_dsps, netlist_luts
 from kera_hw.support import KeraError, SourceFile
 from tests.unit.cli_support import Kera
 

@@ -17,7 +17,7 @@ from kera_hw.rtl.emit.handshake import StreamShell
 from kera_hw.rtl.emit.layout import Layout, control_of
 from kera_hw.rtl.emit.verilog import emit_verilog, shell_spec
 from kera_hw.rtl.toolchain.verilator import lint
-from kera_hw.schedule.netlist import Input, Lut, Mul, Netlist, Output, Rom, cell_bits, const_bits
+from kera_hw.schedule.fpga.netlist import Input, Lut, Mul, Netlist, Output, Rom, cell_bits, const_bits
 from kera_hw.support import Span
 from tests.differential.emit_netlists import plan_of, random_netlist, random_plan
 

@@ -22,7 +22,7 @@ from kera_hw.driver.sampling import random_value
 from kera_hw.driver.shrink import first_difference
 from kera_hw.rtl.emit.component import AmaranthKernel, Kernel
 from kera_hw.rtl.sim.words import from_words, to_words
-from kera_hw.schedule.netlist import Cell, Fold, Mul, Mux, Netlist, Rom
+from kera_hw.schedule.fpga.netlist import Cell, Fold, Mul, Mux, Netlist, Rom
 
 Rows = list[dict[str, int]]
 

@@ -10,7 +10,7 @@ from kera_hw.rtl.emit.ecp5 import fit_carry_cell
 from kera_hw.rtl.emit.text import evaluate_bit
 from kera_hw.rtl.emit.verilog import model_text
 from kera_hw.rtl.toolchain.yosys import run_script
-from kera_hw.schedule.netlist import BitExpr
+from kera_hw.schedule.fpga.netlist import BitExpr
 
 MAJORITY: BitExpr = ("or", ("and", ("in", 0), ("in", 1)), ("and", ("in", 2), ("or", ("in", 0), ("in", 1))))
 CHOOSE: BitExpr = ("mux", ("in", 0), ("in", 1), ("in", 2))

@@ -10,8 +10,8 @@ from kera_hw.rtl.emit.verilog import emit_verilog, model_text
 from kera_hw.rtl.toolchain.harness import measure
 from kera_hw.rtl.toolchain.nextpnr import CHIPS
 from kera_hw.rtl.toolchain.yosys import run_script
-from kera_hw.schedule.device import find_device
-from kera_hw.schedule.netlist import (
+from kera_hw.schedule.fpga.device import find_device
+from kera_hw.schedule.fpga.netlist import (
     Lut,
     Mux,
     Netlist,

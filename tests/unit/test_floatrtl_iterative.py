@@ -10,8 +10,8 @@ from kera_hw.driver.session import load_program
 from kera_hw.driver.targets import TargetOptions
 from kera_hw.rtl.lower.floats import iterative
 from kera_hw.rtl.toolchain.verilator import lint
-from kera_hw.schedule.netlist import Fold
-from kera_hw.schedule.simulate import simulate_netlist
+from kera_hw.schedule.fpga.netlist import Fold
+from kera_hw.schedule.fpga.simulate import simulate_netlist
 from kera_hw.types import FloatType
 from tests.netlist_reference import evaluate
 

@@ -11,7 +11,7 @@ from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.report.costs import is_free, what
 from kera_hw.driver.report.theme import KINDS, of_class
 from kera_hw.driver.session import compile_text
-from kera_hw.schedule import netlist
+from kera_hw.schedule.fpga import netlist
 from kera_hw.support import SourceFile
 
 CLASSES = [

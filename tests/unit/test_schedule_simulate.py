@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kera_hw.schedule.netlist import (
+from kera_hw.schedule.fpga.netlist import (
     Add,
     BitExpr,
     Bits,
@@ -24,7 +24,7 @@ from kera_hw.schedule.netlist import (
     StateReg,
     bits_width,
 )
-from kera_hw.schedule.simulate import simulate_netlist
+from kera_hw.schedule.fpga.simulate import simulate_netlist
 from tests.schedule_nets import Builder, random_netlist
 
 

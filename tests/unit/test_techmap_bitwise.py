@@ -13,9 +13,9 @@ from kera_hw.rtl.techmap.bitwise.extract import Choice, extract
 from kera_hw.rtl.techmap.bitwise.refine import Part, Settling, refined
 from kera_hw.rtl.techmap.bitwise.restructure import balanced, restructured
 from kera_hw.rtl.techmap.bitwise.shapes import masks, shape
-from kera_hw.schedule.delay_model import DelayModel
-from kera_hw.schedule.device import find_device
-from kera_hw.schedule.netlist import (
+from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.device import find_device
+from kera_hw.schedule.fpga.netlist import (
     Add,
     Input,
     Lut,
@@ -28,7 +28,7 @@ from kera_hw.schedule.netlist import (
     const_bits,
     slice_bits,
 )
-from kera_hw.schedule.simulate import simulate_netlist
+from kera_hw.schedule.fpga.simulate import simulate_netlist
 
 PATTERNS = 256
 FULL = (1 << PATTERNS) - 1

@@ -15,9 +15,9 @@ from kera_hw.graph import Store
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.techmap import MapOptions, map_design
 from kera_hw.rtl.techmap.options import Controls
-from kera_hw.schedule.delay_model import DelayModel
-from kera_hw.schedule.device import find_device
-from kera_hw.schedule.netlist import (
+from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.device import find_device
+from kera_hw.schedule.fpga.netlist import (
     Lut,
     Moves,
     Netlist,
@@ -27,9 +27,9 @@ from kera_hw.schedule.netlist import (
     StateNext,
     cell_bits,
 )
+from kera_hw.schedule.fpga.resource_model import netlist_luts
+from kera_hw.schedule.fpga.simulate import simulate_netlist
 from kera_hw.schedule.planner import schedule
-from kera_hw.schedule.resource_model import netlist_luts
-from kera_hw.schedule.simulate import simulate_netlist
 from kera_hw.schedule.verifier import verify_plan
 from kera_hw.support import SourceFile
 from tests.netlist_reference import evaluate

@@ -10,8 +10,8 @@ from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats.mul import lower_mul
 from kera_hw.rtl.techmap import map_design
 from kera_hw.rtl.techmap.net import Net
-from kera_hw.schedule.netlist import Lut, concat, const_bits, slice_bits
-from kera_hw.schedule.simulate import simulate_netlist
+from kera_hw.schedule.fpga.netlist import Lut, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.simulate import simulate_netlist
 from kera_hw.support import SourceFile
 from kera_hw.types import BF16, IntType
 

@@ -9,7 +9,7 @@ import pytest
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.holding import ALWAYS, NEVER, Piece, Search
 from kera_hw.rtl.techmap.net import Net
-from kera_hw.schedule.netlist import Bits, bits_width, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.netlist import Bits, bits_width, concat, const_bits, slice_bits
 
 WIDTH = 5
 WORDS = 12

@@ -8,7 +8,7 @@ import pytest
 
 from kera_hw.rtl.techmap import runs, truth
 from kera_hw.rtl.techmap.net import Net
-from kera_hw.schedule.netlist import Bits, Segment, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.netlist import Bits, Segment, concat, const_bits, slice_bits
 
 from .control_support import planned
 

@@ -10,12 +10,12 @@ from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf
 from kera_hw.rtl.lower.floats.elementary.exact import Exact
 from kera_hw.rtl.techmap import map_design
-from kera_hw.schedule.delay_model import DelayModel
-from kera_hw.schedule.device import find_device
-from kera_hw.schedule.netlist import Netlist, Rom
+from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.device import find_device
+from kera_hw.schedule.fpga.netlist import Netlist, Rom
+from kera_hw.schedule.fpga.resource_model import cell_brams, netlist_brams
+from kera_hw.schedule.fpga.simulate import simulate_netlist
 from kera_hw.schedule.planner import schedule
-from kera_hw.schedule.resource_model import cell_brams, netlist_brams
-from kera_hw.schedule.simulate import simulate_netlist
 from kera_hw.schedule.verifier import verify_plan
 from kera_hw.types import IntType
 

@@ -9,7 +9,7 @@ from html import escape
 
 from kera_hw.driver.report.theme import kind_of
 from kera_hw.graph.node import Origin
-from kera_hw.schedule.netlist import Input, Netlist, StateNext, StateOut
+from kera_hw.schedule.fpga.netlist import Input, Netlist, StateNext, StateOut
 from kera_hw.schedule.plan import Plan
 from kera_hw.support import SourceFile
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kera_hw.driver.report.theme import of_class
-from kera_hw.schedule.netlist import Add, Cell, Fold, Lut, Mul, Mux, Netlist, RegisterPin, Rom, is_leaf
+from kera_hw.schedule.fpga.netlist import Add, Cell, Fold, Lut, Mul, Mux, Netlist, RegisterPin, Rom, is_leaf
 from kera_hw.schedule.plan import Plan
 from kera_hw.support import SourceFile
 

@@ -12,7 +12,7 @@ from html import escape
 
 from kera_hw.driver.report.theme import kind_of
 from kera_hw.schedule.explain import operation
-from kera_hw.schedule.netlist import Cell, Input, Netlist, StateNext, StateOut
+from kera_hw.schedule.fpga.netlist import Cell, Input, Netlist, StateNext, StateOut
 from kera_hw.schedule.plan import Plan
 
 MAX_BARS = 72

@@ -10,7 +10,7 @@ from typing import Any
 from kera_hw.driver.report.theme import kind_of
 from kera_hw.graph.node import Origin
 from kera_hw.schedule.explain import operation
-from kera_hw.schedule.netlist import Netlist
+from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 from kera_hw.support import SourceFile
 

@@ -12,7 +12,7 @@ from kera_hw.driver.sampling import random_value
 from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
 from kera_hw.rtl.sim.words import Words, from_words, to_words
 from kera_hw.rtl.toolchain.process import ToolError
-from kera_hw.schedule.simulate import simulate_netlist
+from kera_hw.schedule.fpga.simulate import simulate_netlist
 
 _ITEMS = 6
 _STEP, _ROW, _LEFT = 54, 30, 110

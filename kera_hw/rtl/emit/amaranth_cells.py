@@ -10,7 +10,7 @@ from typing import cast
 from amaranth.hdl import Cat, Const, MemoryData, MemoryInstance, Module, Mux, Signal, Value
 
 from kera_hw.rtl.emit.cells import chain_runs
-from kera_hw.schedule.netlist import (
+from kera_hw.schedule.fpga.netlist import (
     Add,
     BitExpr,
     Bits,
@@ -23,7 +23,7 @@ from kera_hw.schedule.netlist import (
     bits_width,
     const_bits,
 )
-from kera_hw.schedule.netlist import Mux as MuxCell
+from kera_hw.schedule.fpga.netlist import Mux as MuxCell
 
 Reader = Callable[[Segment], list[Value]]  # pieces of one segment, least significant first
 

@@ -20,7 +20,7 @@ from kera_hw.rtl.emit.amaranth_fold import build_fold
 from kera_hw.rtl.emit.handshake import Wires
 from kera_hw.rtl.emit.layout import Control, Layout, Piece, Run, valid_name
 from kera_hw.rtl.emit.text import source_of
-from kera_hw.schedule.netlist import (
+from kera_hw.schedule.fpga.netlist import (
     Bits,
     Cell,
     Fold,

@@ -8,7 +8,7 @@ from kera_hw.rtl.emit.ecp5 import DSP_RANKS, carry_chain, tile_operands
 from kera_hw.rtl.emit.ecp5_lut import lut_runs
 from kera_hw.rtl.emit.ecp5_mux import mux_tree
 from kera_hw.rtl.emit.ecp5_rom import BLOCK_BITS, rom_blocks
-from kera_hw.schedule.netlist import Add, Cell, Lut, Mul, Mux, Rom, bits_width
+from kera_hw.schedule.fpga.netlist import Add, Cell, Lut, Mul, Mux, Rom, bits_width
 
 _PRODUCT_BITS = 36
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from amaranth.hdl import Cat, Signal, Value
 
 from kera_hw.rtl.emit.amaranth_cells import Place
-from kera_hw.schedule.netlist import Cell, Fold, FoldRegister, Input, Segment
+from kera_hw.schedule.fpga.netlist import Cell, Fold, FoldRegister, Input, Segment
 
 
 def build_fold(cell: Fold, place: Place, start: Value, builder: Callable[[Cell, Place], None]) -> None:

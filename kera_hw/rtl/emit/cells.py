@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kera_hw.rtl.emit.text import Reader, constant, declared_range, expression, vector
-from kera_hw.schedule.netlist import (
+from kera_hw.schedule.fpga.netlist import (
     Add,
     BitExpr,
     Bits,

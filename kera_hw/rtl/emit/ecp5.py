@@ -16,7 +16,7 @@ from kera_hw.rtl.emit.ecp5_lut import write_lut
 from kera_hw.rtl.emit.ecp5_mux import write_mux
 from kera_hw.rtl.emit.ecp5_rom import write_rom
 from kera_hw.rtl.emit.text import constant, declared_range, evaluate_bit, vector
-from kera_hw.schedule.netlist import (
+from kera_hw.schedule.fpga.netlist import (
     Add,
     BitExpr,
     Bits,

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from kera_hw.rtl.emit.cells import Site, write_cell
 from kera_hw.rtl.emit.text import constant, declared_range, evaluate_bit, part, vector
-from kera_hw.schedule.netlist import BitExpr, Bits, Lut, bits_width, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.netlist import BitExpr, Bits, Lut, bits_width, concat, const_bits, slice_bits
 
 _PINS = "abcd"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kera_hw.rtl.emit.cells import Site, write_cell
 from kera_hw.rtl.emit.text import declared_range, vector
-from kera_hw.schedule.netlist import Bits, Mux, bits_width, concat, const_bits
+from kera_hw.schedule.fpga.netlist import Bits, Mux, bits_width, concat, const_bits
 
 _GROUP_LEVELS = 4  # 16:1 is as wide as one chain of PFUMX and L6MUX21 goes
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kera_hw.rtl.emit.cells import Site
 from kera_hw.rtl.emit.text import declared_range, vector
-from kera_hw.schedule.netlist import Bits, Rom, bits_width, concat, const_bits
+from kera_hw.schedule.fpga.netlist import Bits, Rom, bits_width, concat, const_bits
 
 RANKS = 2
 BLOCK_BITS = 18432

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from kera_hw.rtl.emit.cells import Site
 from kera_hw.rtl.emit.text import declared_range, joined, part, vector
-from kera_hw.schedule.netlist import Bits, Cell, Fold, FoldRegister, Input, Segment
+from kera_hw.schedule.fpga.netlist import Bits, Cell, Fold, FoldRegister, Input, Segment
 
 CellWriter = Callable[[Cell, Site], list[str]]
 

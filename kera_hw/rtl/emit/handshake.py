@@ -24,7 +24,7 @@ from amaranth.hdl import (
 )
 
 from kera_hw.rtl.emit.layout import Control, valid_name
-from kera_hw.schedule.resource_model import SHORT_INTERVAL, counter_spans
+from kera_hw.schedule.fpga.resource_model import SHORT_INTERVAL, counter_spans
 
 MOST_DATA_BITS = 65_530
 """Bits of all inputs, or of all outputs, that Amaranth takes in one design besides clock and control."""

@@ -11,9 +11,9 @@ from typing import Literal
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.naming import unique_stems
-from kera_hw.schedule.netlist import Cell, Fold, Netlist, Segment, StateNext
+from kera_hw.schedule.fpga.netlist import Cell, Fold, Netlist, Segment, StateNext
+from kera_hw.schedule.fpga.resource_model import has_valid
 from kera_hw.schedule.plan import Plan
-from kera_hw.schedule.resource_model import has_valid
 
 Protocol = Literal["stream", "valid", "none"]
 """How items come and go: by valid and ready, by valid alone (nothing stalls), or one in every cycle."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from kera_hw.rtl.emit.reserved import CPP_WORDS, PYTHON_WORDS, TOOL_WORDS, VERILOG_WORDS
-from kera_hw.schedule.netlist import (
+from kera_hw.schedule.fpga.netlist import (
     Add,
     Cell,
     Fold,

@@ -15,7 +15,7 @@ from kera_hw.rtl.emit.fold import write_fold
 from kera_hw.rtl.emit.layout import Control, Layout, Run, valid_name
 from kera_hw.rtl.emit.naming import escaped
 from kera_hw.rtl.emit.text import constant, declared_range, joined, part, source_of, vector
-from kera_hw.schedule.netlist import (
+from kera_hw.schedule.fpga.netlist import (
     Bits,
     Cell,
     Fold,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from kera_hw.graph.node import Origin
-from kera_hw.schedule.netlist import BitExpr, Bits, Segment, bits_width
+from kera_hw.schedule.fpga.netlist import BitExpr, Bits, Segment, bits_width
 
 Reader = Callable[[Segment], list[str]]  # pieces of one segment, least significant first
 

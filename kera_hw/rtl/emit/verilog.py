@@ -27,7 +27,7 @@ from kera_hw.rtl.emit.naming import inner_name, module_name, with_own_helpers
 from kera_hw.rtl.emit.pipeline import write_datapath
 from kera_hw.rtl.emit.portmap import MappedPort, map_lines, port_map
 from kera_hw.rtl.emit.ports import Port
-from kera_hw.schedule.netlist import Netlist, bits_width
+from kera_hw.schedule.fpga.netlist import Netlist, bits_width
 from kera_hw.schedule.plan import Plan
 
 Interface = Literal["stream", "none"]

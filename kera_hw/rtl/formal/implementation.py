@@ -14,7 +14,7 @@ from kera_hw.rtl.formal.graph import CarriedTranslator
 from kera_hw.rtl.formal.terms import Term, Terms
 from kera_hw.rtl.formal.unroll import Cut, Fault, Source, Unrolling
 from kera_hw.rtl.lower.design import FlatDesign
-from kera_hw.schedule.netlist import Netlist
+from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 
 

@@ -1,7 +1,7 @@
 """Loops kept as loops: one step's logic used again every cycle, for a design that may take its time.
 
 A folded loop is a ``control.loop`` in the flat region: the interpreter runs it as it is, and mapping makes
-one set of registers around one step (``schedule.netlist.Fold``).
+one set of registers around one step (``schedule.fpga.netlist.Fold``).
 """
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from kera_hw.rtl.techmap.mapper import Mapper
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import MapOptions, capabilities
 from kera_hw.rtl.techmap.source import Source
-from kera_hw.schedule.device import find_device
-from kera_hw.schedule.netlist import Bits, Netlist, Output, StateReg, bits_width, concat, const_bits
+from kera_hw.schedule.fpga.device import find_device
+from kera_hw.schedule.fpga.netlist import Bits, Netlist, Output, StateReg, bits_width, concat, const_bits
 from kera_hw.support import Diagnostic
 from kera_hw.types import Type
 

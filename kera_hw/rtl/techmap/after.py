@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from kera_hw.rtl.lower.design import FlatState
 from kera_hw.rtl.techmap.net import Net
-from kera_hw.schedule.device import Device
-from kera_hw.schedule.netlist import Bits, Segment, concat
+from kera_hw.schedule.fpga.device import Device
+from kera_hw.schedule.fpga.netlist import Bits, Segment, concat
 
 
 def shown_by_states(

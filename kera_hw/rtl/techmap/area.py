@@ -10,9 +10,9 @@ from collections import Counter
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.cover import Cover
 from kera_hw.rtl.techmap.net import Item, Net
-from kera_hw.schedule.device import Device
-from kera_hw.schedule.netlist import Bits, bits_width
-from kera_hw.schedule.resource_model import luts_of_function
+from kera_hw.schedule.fpga.device import Device
+from kera_hw.schedule.fpga.netlist import Bits, bits_width
+from kera_hw.schedule.fpga.resource_model import luts_of_function
 
 
 class Area:

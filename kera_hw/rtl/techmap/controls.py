@@ -21,8 +21,8 @@ from kera_hw.rtl.techmap.finish import Finisher
 from kera_hw.rtl.techmap.holding import NEVER, Piece, Search
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import Controls
-from kera_hw.schedule.device import Device
-from kera_hw.schedule.netlist import Bits, StateControl, bits_width, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.device import Device
+from kera_hw.schedule.fpga.netlist import Bits, StateControl, bits_width, concat, const_bits, slice_bits
 
 Way = Literal["held", "cleared", "held, then cleared", "cleared, then held"]
 """Which controls are looked for, and what is taken out of the next value first."""

@@ -13,7 +13,7 @@ from itertools import islice, product
 from kera_hw.rtl.techmap import absorb, fuse, truth
 from kera_hw.rtl.techmap.chain import Chained, Function, Part, joined, widest_runs
 from kera_hw.rtl.techmap.net import Item, Net, known
-from kera_hw.schedule.netlist import Bits, Segment, bits_width, concat, slice_bits
+from kera_hw.schedule.fpga.netlist import Bits, Segment, bits_width, concat, slice_bits
 
 _CUTS = 6
 _DEPTH_PRICE = 0.08

@@ -11,8 +11,8 @@ from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.cover import Cover
 from kera_hw.rtl.techmap.net import Item, Net
 from kera_hw.rtl.techmap.options import Capabilities
-from kera_hw.schedule import netlist as out
-from kera_hw.schedule.netlist import Bits, bits_width, cell_bits, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga import netlist as out
+from kera_hw.schedule.fpga.netlist import Bits, bits_width, cell_bits, concat, const_bits, slice_bits
 
 
 class Finisher:

@@ -8,7 +8,7 @@ from kera_hw.graph.node import Node, Ref, Region
 from kera_hw.graph.store import Store
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf
-from kera_hw.schedule.netlist import FoldRegister, Netlist, internal_ranks
+from kera_hw.schedule.fpga.netlist import FoldRegister, Netlist, internal_ranks
 
 MapStep = Callable[[FlatDesign], Netlist]
 

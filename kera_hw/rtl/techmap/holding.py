@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.net import Item, Net
-from kera_hw.schedule.netlist import Bits, Segment, bits_width, const_bits, slice_bits
+from kera_hw.schedule.fpga.netlist import Bits, Segment, bits_width, const_bits, slice_bits
 
 ALWAYS, NEVER = const_bits(1, 1), const_bits(0, 1)
 _MOST_RUNS = 300

@@ -16,7 +16,7 @@ from kera_hw.graph.node import Origin, join_origins
 from kera_hw.rtl.techmap import words
 from kera_hw.rtl.techmap.net import Net, known
 from kera_hw.rtl.techmap.words import Word, range_width, trimmed
-from kera_hw.schedule.netlist import Bits, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.netlist import Bits, concat, const_bits, slice_bits
 
 Digit = tuple[int, int, int]
 """Atom, shift, sign (+1 or -1)."""

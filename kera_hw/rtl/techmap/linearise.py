@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from kera_hw.graph.node import Origin, join_origins
 from kera_hw.rtl.techmap import parity, truth
 from kera_hw.rtl.techmap.net import Item, Net
-from kera_hw.schedule.netlist import Bits, Segment, cell_bits, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.netlist import Bits, Segment, cell_bits, concat, const_bits, slice_bits
 
 _MAX_CELLS = 40_000
 """Outputs times inputs up to which sharing is searched for."""

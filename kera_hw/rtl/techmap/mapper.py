@@ -22,7 +22,7 @@ from kera_hw.rtl.techmap.options import Capabilities
 from kera_hw.rtl.techmap.source import Source
 from kera_hw.rtl.techmap.tables import Tables
 from kera_hw.rtl.techmap.words import Word
-from kera_hw.schedule.netlist import cell_bits
+from kera_hw.schedule.fpga.netlist import cell_bits
 from kera_hw.types import BoolType, IntType
 
 _SUMS = frozenset({"integer.add", "integer.sub", "integer.neg"})

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from kera_hw.schedule.netlist import Bits, Segment, bits_width, cell_bits, concat, slice_bits
+from kera_hw.schedule.fpga.netlist import Bits, Segment, bits_width, cell_bits, concat, slice_bits
 
 if TYPE_CHECKING:
     from kera_hw.rtl.techmap.net import Net

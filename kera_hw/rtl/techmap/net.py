@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.techmap import fuse, muxes, runs, truth
-from kera_hw.schedule.netlist import Bits, Segment, bits_width, cell_bits, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.netlist import Bits, Segment, bits_width, cell_bits, concat, const_bits, slice_bits
 
 Data = tuple[object, ...]
 

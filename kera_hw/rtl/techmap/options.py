@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kera_hw.rtl.techmap.product import DspKind
-from kera_hw.schedule.delay_model import DelayModel
-from kera_hw.schedule.device import Device
+from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.device import Device
 
 Controls = Literal["shared", "enables", "own", "none"]
 """Which controls of flip-flops states may use: enables and resets, enables alone, or none. States with one

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.words import Word, range_width, trimmed
-from kera_hw.schedule.netlist import cell_bits, slice_bits
+from kera_hw.schedule.fpga.netlist import cell_bits, slice_bits
 
 Term = tuple[Word, int]
 """A word and the power of two it is weighted by."""

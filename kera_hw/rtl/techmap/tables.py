@@ -8,8 +8,8 @@ from kera_hw.rtl.techmap.net import Net, block_rom
 from kera_hw.rtl.techmap.options import Capabilities
 from kera_hw.rtl.techmap.source import Source
 from kera_hw.rtl.techmap.words import Word, range_width, trimmed
-from kera_hw.schedule.netlist import Bits, bits_width, concat, const_bits, slice_bits
-from kera_hw.schedule.resource_model import DEEPEST, block_shape
+from kera_hw.schedule.fpga.netlist import Bits, bits_width, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.resource_model import DEEPEST, block_shape
 
 _LEAST_ENTRIES = 64
 _LEAST_BITS = 1024

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kera_hw.rtl.lower.ranges import Range
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.net import Net, known, repeat
-from kera_hw.schedule.netlist import Bits, bits_width, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.netlist import Bits, bits_width, concat, const_bits, slice_bits
 
 
 @dataclass(frozen=True, slots=True)

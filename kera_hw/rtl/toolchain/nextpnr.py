@@ -11,7 +11,7 @@ from typing import Any, Literal
 from kera_hw.rtl.toolchain.files import move_into_place
 from kera_hw.rtl.toolchain.process import ToolError, ToolFailed, run_tool, scratch, whole_log
 from kera_hw.rtl.toolchain.tools import require
-from kera_hw.schedule.device import device_names, find_device
+from kera_hw.schedule.fpga.device import device_names, find_device
 from kera_hw.support.diagnostic import Diagnostic
 
 DEFAULT_TIMEOUT_S = 1800.0

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from kera_hw.rtl.techmap import runs
 from kera_hw.rtl.techmap.bitwise.aig import FALSE, Aig
-from kera_hw.schedule.netlist import Add, Bits, Cell, Chain, Lut, Mux, Netlist, Rom, Segment
-from kera_hw.schedule.resource_model import input_column, truth_table
+from kera_hw.schedule.fpga.netlist import Add, Bits, Cell, Chain, Lut, Mux, Netlist, Rom, Segment
+from kera_hw.schedule.fpga.resource_model import input_column, truth_table
 
 Place = tuple[int, int]
 """A cell and one of its bits."""

@@ -8,8 +8,8 @@ from kera_hw.graph.node import Origin
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.bitwise.extract import Extract, Place
 from kera_hw.rtl.techmap.bitwise.lutmap import Lut as Table
-from kera_hw.schedule import netlist as out
-from kera_hw.schedule.netlist import Bits, Netlist, Output, Segment, StateReg, concat
+from kera_hw.schedule.fpga import netlist as out
+from kera_hw.schedule.fpga.netlist import Bits, Netlist, Output, Segment, StateReg, concat
 
 Row = tuple[int, tuple[Place, ...], int, bool]
 """A LUT to write: table, where its operands are, the node, and whether its complement is meant."""

@@ -10,10 +10,10 @@ from kera_hw.rtl.techmap.bitwise.extract import Choice, Extract, Place, extract,
 from kera_hw.rtl.techmap.bitwise.lutmap import Lut, Timing, map_gates
 from kera_hw.rtl.techmap.bitwise.rebuild import Rebuild
 from kera_hw.rtl.techmap.bitwise.restructure import balanced, hastened, restructured
-from kera_hw.schedule.delay_model import DelayModel
-from kera_hw.schedule.netlist import Add, Bits, Cell, Input, Mux, Netlist, StateOut
-from kera_hw.schedule.netlist import Lut as LutCell
-from kera_hw.schedule.resource_model import netlist_luts
+from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.netlist import Add, Bits, Cell, Input, Mux, Netlist, StateOut
+from kera_hw.schedule.fpga.netlist import Lut as LutCell
+from kera_hw.schedule.fpga.resource_model import netlist_luts
 
 _CHOICES = (Choice(False, 0), Choice(True, 0), Choice(True, 5))
 _MOST_BITS = 1500

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import cast
 
-from kera_hw.schedule.device import Device
-from kera_hw.schedule.netlist import Add, BitExpr, Bits, Cell, Fold, Lut, Mul, Mux, Netlist, Rom
+from kera_hw.schedule.fpga.device import Device
+from kera_hw.schedule.fpga.netlist import Add, BitExpr, Bits, Cell, Fold, Lut, Mul, Mux, Netlist, Rom
 
 Constants = tuple[int | None, ...]  # per operand the constant 0 or 1, or None for a signal
 

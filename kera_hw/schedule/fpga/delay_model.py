@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log2
 
-from kera_hw.schedule.device import Device
-from kera_hw.schedule.netlist import (
+from kera_hw.schedule.fpga.device import Device
+from kera_hw.schedule.fpga.netlist import (
     Add,
     Bits,
     Cell,
@@ -24,7 +24,7 @@ from kera_hw.schedule.netlist import (
     WriteControl,
     is_leaf,
 )
-from kera_hw.schedule.resource_model import TILE_RANKS
+from kera_hw.schedule.fpga.resource_model import TILE_RANKS
 
 _SHARING = 8  # flip-flops of a tile, which share the wire of a control
 _LIKELY_DOUBLINGS = 7  # of near-critical end points, in a pipeline of some size

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from kera_hw.schedule.netlist import (
+from kera_hw.schedule.fpga.netlist import (
     Add,
     BitExpr,
     Bits,

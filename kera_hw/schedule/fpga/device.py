@@ -82,7 +82,7 @@ class Device:
 def _parts() -> dict[str, Device]:
     parts: dict[str, Device] = {}
     for table in TABLES:
-        text = (files("kera_hw.schedule") / "devices" / f"{table}.toml").read_text(encoding="utf-8")
+        text = (files("kera_hw.schedule.fpga") / "devices" / f"{table}.toml").read_text(encoding="utf-8")
         data: dict[str, Any] = tomllib.loads(text)
         timing, area = Timing(**data["timing"]), Area(**data["area"])
         common = {key: data[key] for key in ("family", "speed", "lut_inputs", "carry_operands")}
