@@ -9,7 +9,7 @@ from kera_hw.lower import control, elementwise, reductions, tensors
 from kera_hw.lower.emitter import Emitter
 from kera_hw.lower.region import Lowering, Rule
 from kera_hw.lower.views import Value, View, whole
-from kera_hw.ops.expansions import EXPANSIONS
+from kera_hw.ops.expansions import EXPANSIONS, Expansion
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Trait
 from kera_hw.support import Diagnostic, KeraError
@@ -46,14 +46,19 @@ def check_lowerable(region: Region) -> None:
         raise KeraError(Diagnostic("K0701", reason) for reason in reasons)
 
 
-def lower_export(export: Export, origins: Mapping[Node, Origin] | None = None) -> LoopProgram:
+def lower_export(
+    export: Export, origins: Mapping[Node, Origin] | None = None,
+    expanding: Mapping[str, Expansion] | None = None,
+) -> LoopProgram:
     """The loop program of an export; what it observes follows its results.
 
-    Raises KeraError (K0701) where an operation has none.
+    Element-wise operations in ``expanding`` are written out, as a target without them wants it. Raises
+    KeraError (K0701) where an operation has no loops.
     """
     check_lowerable(export.region)
     emit = Emitter()
-    lower = Lowering(emit, RULES, origins or {})
+    rules = RULES | {name: elementwise.written_out(rule) for name, rule in (expanding or {}).items()}
+    lower = Lowering(emit, rules, origins or {})
     params = [
         Buffer(".".join(("in", name, *leaf.path)), element_type(leaf.type), shape_of(leaf.type), "param")
         for name, kind in export.params for leaf in flatten_type(kind)
