@@ -14,18 +14,15 @@ from kera_hw.loops.program import (
     Affine,
     Alloc,
     Block,
-    For,
-    If,
     Index,
     Load,
-    Op,
     Store,
     Var,
-    While,
     affine,
+    statements,
 )
-from kera_hw.loops.rewrite import statements
-from kera_hw.ops.intervals import Interval, type_interval
+from kera_hw.loops.spans import spans_within
+from kera_hw.ops.intervals import Interval
 
 EVERY = Interval(-(1 << 62), 1 << 62)
 NONE = Interval(1, 0)
@@ -45,29 +42,6 @@ def accesses(block: Block) -> list[Access]:
         Access(item.buffer, item.index, isinstance(item, Store)) for item in statements(block)
         if isinstance(item, (Load, Store)) and item.buffer not in own
     ]
-
-
-def moving(block: Block) -> dict[Var, Interval]:
-    """What changes within a round: loop variables by what they run through, other integers by their type."""
-    found: dict[Var, Interval] = {}
-    for item in statements(block):
-        match item:
-            case For(var=var, count=count, carried=carried):
-                found[var] = Interval(0, max(count - 1, 0))
-                made = [part for one in carried for part in (one.inner, one.outer)]
-            case While(carried=carried):
-                made = [part for one in carried for part in (one.inner, one.outer)]
-            case Op(results=results) | If(results=results):
-                made = list(results)
-            case Load(result=result):
-                made = [result]
-            case _:
-                continue
-        for var in made:
-            span = type_interval(var.type)
-            if span is not None:
-                found[var] = span
-    return found
 
 
 def distances(a: Index, b: Index, i: Var, j: Var, count: int, inner: Mapping[Var, Interval]) -> Interval:
@@ -143,7 +117,7 @@ def conflicts(
     first: Block, second: Block, i: Var, j: Var, count: int
 ) -> Iterator[tuple[Access, Access, Interval]]:
     """Accesses of two bodies, at least one a store, with the distances at which they meet."""
-    inner = {**moving(first), **moving(second)}
+    inner = {**spans_within(first), **spans_within(second)}
     for a in accesses(first):
         for b in accesses(second):
             if a.buffer == b.buffer and (a.writes or b.writes):

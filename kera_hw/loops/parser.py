@@ -6,13 +6,14 @@ verifier to say.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import NoReturn, TypeVar, cast, get_args
+from collections.abc import Iterator
+from typing import cast, get_args
 
 from kera_hw.loops.program import (
     COUNTER,
     Affine,
     Alloc,
+    Bank,
     Block,
     Buffer,
     Carried,
@@ -23,28 +24,28 @@ from kera_hw.loops.program import (
     Literal,
     Load,
     LoopProgram,
+    Memory,
+    On,
     Op,
     Operand,
+    Schedule,
+    Spread,
     Statement,
+    Storage,
     Store,
     Var,
     While,
     affine,
 )
+from kera_hw.loops.tokens import Tokens
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import AttrValue
-from kera_hw.support import Diagnostic, KeraError
 from kera_hw.types import BF16, BOOL, F16, F32, F64, FixType, IntType, Type
 
 MAX_DEPTH = 100
 """Blocks within blocks."""
-_TOKEN = re.compile(
-    r"\s*(?:(?P<end>//[^\n]*|$)|(?P<word>[A-Za-z_][\w.]*)|(?P<number>0x[0-9a-f]+|\d\w*)"
-    r"|(?P<text>\"[^\"\n]*\")|(?P<mark>->|[{}()\[\],:=<>*+\-]))"
-)
 _FLOATS = {str(kind): kind for kind in (F16, BF16, F32, F64)}
-_KINDS: tuple[str, ...] = get_args(Kind)
-T = TypeVar("T")
+_KINDS, _MEMORIES, _SPREADS, _ON = map(get_args, (Kind, Memory, Spread, On))
 
 
 def parse_program(text: str) -> LoopProgram:
@@ -52,85 +53,11 @@ def parse_program(text: str) -> LoopProgram:
     return _Parser(text).program()
 
 
-class _Parser:
+class _Parser(Tokens):
     def __init__(self, text: str) -> None:
-        self.lines = text.splitlines()
-        self.number = 0
-        self.tokens: list[str] = []
-        self.place = 0
+        super().__init__(text)
         self.scope: dict[str, Var] = {}
         self.depth = 0
-
-    # Tokens
-
-    def fail(self, message: str) -> NoReturn:
-        raise KeraError([Diagnostic("K0820", f"Line {self.number} is no loop program: {message}.")])
-
-    def next_line(self) -> None:
-        """On to the next line that holds something."""
-        while self.number < len(self.lines):
-            line = self.lines[self.number]
-            self.number += 1
-            self.tokens, self.place = list(self._split(line)), 0
-            if self.tokens:
-                return
-        self.tokens, self.place = [], 0
-        self.fail("the text ends too early")
-
-    def _split(self, line: str) -> Iterator[str]:
-        place = 0
-        while place < len(line):
-            found = _TOKEN.match(line, place)
-            if found is None:
-                self.fail(f"`{line[place:].strip()[:20]}` is no token")
-            if found["end"] is not None:
-                return
-            yield found[0].strip()
-            place = found.end()
-
-    def peek(self) -> str:
-        return self.tokens[self.place] if self.place < len(self.tokens) else ""
-
-    def take(self) -> str:
-        token = self.peek()
-        if not token:
-            self.fail("the line ends too early")
-        self.place += 1
-        return token
-
-    def accept(self, token: str) -> bool:
-        if self.peek() == token:
-            self.place += 1
-            return True
-        return False
-
-    def expect(self, token: str) -> None:
-        if not self.accept(token):
-            self.fail(f"`{token}` is wanted, not `{self.peek() or 'the end'}`")
-
-    def name(self) -> str:
-        token = self.take()
-        if not re.fullmatch(r"[A-Za-z_][\w.]*", token):
-            self.fail(f"a name is wanted, not `{token}`")
-        return token
-
-    def integer(self) -> int:
-        negative, token = self.accept("-"), self.take()
-        if not re.fullmatch(r"0x[0-9a-f]{1,16}|\d{1,19}", token):
-            self.fail(f"a number is wanted, not `{token[:20]}`")
-        value = int(token, 0) if token.startswith("0x") else int(token)
-        return -value if negative else value
-
-    def listed(self, item: Callable[[], T], close: str) -> list[T]:
-        """Items between commas up to ``close``, which is taken."""
-        found: list[T] = []
-        if self.accept(close):
-            return found
-        while True:
-            found.append(item())
-            if self.accept(close):
-                return found
-            self.expect(",")
 
     # Parts
 
@@ -155,19 +82,55 @@ class _Parser:
 
     def buffer(self, name: str) -> Buffer:
         """After ``name:``."""
-        kind = self.name()
-        if kind not in _KINDS:
-            self.fail(f"`{kind}` is no kind of buffer")
+        kind = self.word(_KINDS, "kind of buffer")
         element = self.type()
         shape = tuple(self.listed(self.integer, "]")) if self.accept("[") else ()
-        data = b""
+        storage, data = self.storage(), b""
         if self.accept("="):
             digits = self.take()
             try:
                 data = b"" if digits == "none" else bytes.fromhex(digits)
             except ValueError:
                 self.fail("the contents are no hexadecimal digits")
-        return Buffer(name, element, shape, cast(Kind, kind), data)
+        return Buffer(name, element, shape, cast(Kind, kind), data, storage)
+
+    def storage(self) -> Storage:
+        memory, window, banks, copies = None, 0, list[Bank](), 1
+        if self.accept("in"):
+            memory = cast(Memory, self.word(_MEMORIES, "memory"))
+        if self.accept("window"):
+            window = self.integer()
+        while self.accept("bank"):
+            spread, count = cast(Spread, self.word(_SPREADS, "way to spread")), self.integer()
+            self.expect("on")
+            banks.append(Bank(self.integer(), count, spread))
+        if self.accept("copies"):
+            copies = self.integer()
+        return Storage(memory, tuple(banks), window, copies)
+
+    def schedule(self, on: On | None) -> Schedule:
+        interval = self.integer() if self.accept("ii") else 0
+        latencies = self.table("latency")
+        return Schedule(on, interval, latencies, self.table("units"))
+
+    def table(self, word: str) -> tuple[tuple[str, int], ...]:
+        """``word(name=number, ...)``, if it stands here."""
+
+        def row() -> tuple[str, int]:
+            name = self.name()
+            self.expect("=")
+            return name, self.integer()
+
+        if not self.accept(word):
+            return ()
+        self.expect("(")
+        return tuple(self.listed(row, ")"))
+
+    def word(self, words: tuple[str, ...], what: str) -> str:
+        found = self.name()
+        if found not in words:
+            self.fail(f"`{found}` is no {what}")
+        return found
 
     def define(self, name: str, kind: Type) -> Var:
         var = Var(name, kind)
@@ -281,8 +244,8 @@ class _Parser:
 
     def statement(self) -> Statement:
         word = self.peek()
-        if word in ("for", "parallel"):
-            return self.counted(self.take() == "parallel")
+        if word in ("for", "parallel", *_ON):
+            return self.counted(self.take())
         if word == "while":
             return self.bounded()
         if word == "if":
@@ -351,15 +314,16 @@ class _Parser:
             Carried(inner, initial, self.define(outer, inner.type)) for inner, initial, outer in carried
         )
 
-    def counted(self, parallel: bool) -> For:
+    def counted(self, word: str) -> For:
         outside = dict(self.scope)
         name = self.name()
         self.expect("<")
         count, carried = self.integer(), self.carried()
+        schedule = self.schedule(cast(On, word) if word in _ON else None)
         var = self.define(name, COUNTER)
         self._opened(carried)
         body = self.block("}")
-        return For(var, count, self._closed(outside, carried), body, parallel)
+        return For(var, count, self._closed(outside, carried), body, word != "for", None, schedule)
 
     def bounded(self) -> While:
         self.take()

@@ -17,7 +17,9 @@ from kera_hw.loops.program import (
     Op,
     Operand,
     Place,
+    Schedule,
     Statement,
+    Storage,
     Store,
     Var,
     While,
@@ -37,7 +39,14 @@ def print_program(program: LoopProgram, places: bool = True) -> str:
 def _buffer(buffer: Buffer) -> str:
     shape = f"[{', '.join(map(str, buffer.shape))}]" if buffer.shape else ""
     data = f" = {buffer.data.hex() or 'none'}" if buffer.kind in ("const", "state") else ""
-    return f"{buffer.name}: {buffer.kind} {buffer.element}{shape}{data}"
+    return f"{buffer.name}: {buffer.kind} {buffer.element}{shape}{_storage(buffer.storage)}{data}"
+
+
+def _storage(storage: Storage) -> str:
+    where = f" in {storage.memory}" if storage.memory else ""
+    window = f" window {storage.window}" if storage.window else ""
+    banks = "".join(f" bank {bank.spread} {bank.count} on {bank.axis}" for bank in storage.banks)
+    return f"{where}{window}{banks}{f' copies {storage.copies}' if storage.copies != 1 else ''}"
 
 
 def _block(block: Block, depth: int, places: bool) -> Iterator[str]:
@@ -61,9 +70,10 @@ def _statement(statement: Statement, depth: int, places: bool) -> Iterator[str]:
             yield f"{indent}store {name}{_index(index)} {operand(value)}{_place(place, places)}"
         case Alloc(buffer=buffer):
             yield indent + _buffer(buffer)
-        case For(var=var, count=count, carried=carried, body=body, parallel=parallel, place=place):
-            word = "parallel" if parallel else "for"
-            yield f"{indent}{word} {var.name} < {count}{_carried(carried)} {{{_place(place, places)}"
+        case For(var=var, count=count, carried=carried, body=body, schedule=schedule, place=place):
+            word = schedule.on or ("parallel" if statement.parallel else "for")
+            head = f"{word} {var.name} < {count}{_carried(carried)}{_schedule(schedule)}"
+            yield f"{indent}{head} {{{_place(place, places)}"
             yield from _block(body, depth + 1, places)
             yield indent + "}"
         case While(most=most, carried=carried, condition=condition, body=body, place=place):
@@ -79,6 +89,14 @@ def _statement(statement: Statement, depth: int, places: bool) -> Iterator[str]:
             yield indent + "} else {"
             yield from _block(otherwise, depth + 1, places)
             yield indent + "}"
+
+
+def _schedule(schedule: Schedule) -> str:
+    def table(word: str, rows: tuple[tuple[str, int], ...]) -> str:
+        return f" {word}({', '.join(f'{name}={count}' for name, count in rows)})" if rows else ""
+
+    interval = f" ii {schedule.initiation_interval}" if schedule.initiation_interval else ""
+    return f"{interval}{table('latency', schedule.latencies)}{table('units', schedule.units)}"
 
 
 def _place(place: Place | None, places: bool) -> str:

@@ -9,7 +9,7 @@ After the structured loops with carried values of MLIR's `scf` and the affine ac
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
@@ -17,8 +17,37 @@ from kera_hw.ops.spec import AttrValue
 from kera_hw.types import IntType, Type
 
 Kind = OneOf["param", "result", "state", "const", "temp"]
+Memory = OneOf["register", "lut_ram", "block_ram", "fifo", "host", "device", "shared"]
+Spread = OneOf["cyclic", "block"]
+On = OneOf["vector", "threads", "grid", "block"]
 COUNTER = IntType(64, True)
 """The type of loop variables and of everything that indexes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """An axis in ``count`` parts that can be reached at once: by remainder, or in equal stretches."""
+
+    axis: int
+    count: int
+    spread: Spread
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where a buffer lies and how; no part of what it holds, and up to the target where nothing is said.
+
+    ``window``, of a FIFO: how many elements back from the latest one a reader looks; 1 is a plain FIFO, more
+    a line buffer. ``copies``: rounds of the loop around that have the buffer at the same time.
+    """
+
+    memory: Memory | None = None
+    banks: tuple[Bank, ...] = ()
+    window: int = 0
+    copies: int = 1
+
+
+ANYWHERE = Storage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +63,7 @@ class Buffer:
     shape: tuple[int, ...]
     kind: Kind = "temp"
     data: bytes = b""
+    storage: Storage = ANYWHERE
 
     @property
     def size(self) -> int:
@@ -168,6 +198,25 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
+class Schedule:
+    """How a loop's rounds run: one after another, unless something is said here.
+
+    ``on``: what runs the rounds of a parallel loop at once. ``initiation_interval``: cycles from the start of
+    one round to that of the next, 0 for rounds that do not overlap; ``latencies`` are the cycles of each
+    operation that this was decided by (``load`` and ``store`` among them, ``other`` for what is not named).
+    ``units``: how many units carry out all operations of a kind.
+    """
+
+    on: On | None = None
+    initiation_interval: int = 0
+    latencies: tuple[tuple[str, int], ...] = ()
+    units: tuple[tuple[str, int], ...] = ()
+
+
+IN_ORDER = Schedule()
+
+
+@dataclass(frozen=True, slots=True)
 class For:
     """``count`` rounds with ``var`` = 0, 1, ...; ``body`` yields the next carried values.
 
@@ -180,6 +229,7 @@ class For:
     body: Block
     parallel: bool = False
     place: Place | None = field(default=None, compare=False)
+    schedule: Schedule = IN_ORDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,3 +280,12 @@ def blocks_of(statement: Statement) -> tuple[Block, ...]:
             return (then, otherwise)
         case _:
             return ()
+
+
+def statements(block: Block, that_run: bool = False) -> Iterator[Statement]:
+    """All statements inside, each before those within it; with ``that_run`` none of loops without rounds."""
+    for statement in block.body:
+        yield statement
+        if not (that_run and isinstance(statement, For) and statement.count == 0):
+            for inner in blocks_of(statement):
+                yield from statements(inner, that_run)

@@ -24,6 +24,7 @@ from kera_hw.loops.program import (
     Var,
     While,
     blocks_of,
+    statements,
 )
 from kera_hw.types import IntType
 
@@ -43,14 +44,6 @@ class Names:
             if name not in self._taken:
                 self._taken.add(name)
                 return name
-
-
-def statements(block: Block) -> Iterator[Statement]:
-    """All statements inside, each before those within it."""
-    for statement in block.body:
-        yield statement
-        for inner in blocks_of(statement):
-            yield from statements(inner)
 
 
 def defined(block: Block) -> Iterator[str]:

@@ -31,7 +31,6 @@ from kera_hw.loops.program import (
     For,
     If,
     Index,
-    Literal,
     Load,
     LoopProgram,
     Op,
@@ -40,9 +39,10 @@ from kera_hw.loops.program import (
     Store,
     Var,
     While,
-    blocks_of,
+    statements,
 )
-from kera_hw.ops.intervals import Interval, OpShape, apply_rule, type_interval
+from kera_hw.loops.spans import affine_span, op_span, spans_within
+from kera_hw.ops.intervals import Interval, type_interval
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Trait, TypeRuleError
 from kera_hw.types import BOOL, IntType, Type, is_scalar, numpy_dtype
@@ -138,9 +138,6 @@ class _Check:
             self.fault(f"The constant {operand.bits:#x} is none of {operand.type}.")
         return operand.type
 
-    def _range(self, operand: Operand, scope: _Scope) -> Interval | None:
-        return _literal_span(operand) if isinstance(operand, Literal) else scope.ranges.get(operand)
-
     # Statements
 
     def _block(self, block: Block, scope: _Scope, wanted: tuple[Type, ...]) -> None:
@@ -193,8 +190,7 @@ class _Check:
             if types and types != given:
                 self.fault(f"`{op.opcode}` gives {_list(types)}, not {_list(given)}.")
             if types == given and len(given) == 1:
-                shape = OpShape(kinds, given[0], attrs)
-                span = apply_rule(op.opcode, [self._range(item, scope) for item in op.operands], shape)
+                span = op_span(op, scope.ranges)
         for result in op.results:
             self._define(result, scope, span)
 
@@ -216,15 +212,10 @@ class _Check:
         return buffer
 
     def _span(self, part: Affine, scope: _Scope) -> Interval | None:
-        low = high = part.constant
-        for var, coefficient in part.terms:
+        for var, _ in part.terms:
             self._use(var, scope)
-            found = scope.ranges.get(var) if isinstance(var.type, IntType) else None
-            if found is None:
-                return None
-            ends = sorted((found.low * coefficient, found.high * coefficient))
-            low, high = low + ends[0], high + ends[1]
-        return Interval(low, high)
+        are_integers = all(isinstance(var.type, IntType) for var, _ in part.terms)
+        return affine_span(part, scope.ranges) if are_integers else None
 
     def _store(self, name: str, index: Index, value: Operand, scope: _Scope) -> None:
         kind, buffer = self._use(value, scope), self._access(name, index, scope)
@@ -287,7 +278,7 @@ class _Check:
     def _independent(self, loop: For, inside: _Scope) -> None:
         if loop.carried:
             self.fault(f"The parallel loop of `{loop.var.name}` carries values.")
-        inner, locals_ = _inner_spans(loop.body, inside.ranges), set(_allocated(loop.body))
+        inner, locals_ = spans_within(loop.body, inside.ranges), set(_allocated(loop.body))
         accesses = [item for item in _accesses(loop.body) if item.buffer not in locals_]
         met = {
             store.buffer for store in accesses if isinstance(store, Store) for other in accesses
@@ -327,66 +318,12 @@ class _Check:
             self._define(result, scope)
 
 
-def _statements(block: Block) -> Iterator[Statement]:
-    """All statements inside that may run, outer ones first."""
-    for statement in block.body:
-        yield statement
-        if not (isinstance(statement, For) and statement.count == 0):
-            for inner in blocks_of(statement):
-                yield from _statements(inner)
-
-
 def _accesses(block: Block) -> Iterator[Load | Store]:
-    return (item for item in _statements(block) if isinstance(item, (Load, Store)))
+    return (item for item in statements(block, that_run=True) if isinstance(item, (Load, Store)))
 
 
 def _allocated(block: Block) -> Iterator[str]:
-    return (item.buffer.name for item in _statements(block) if isinstance(item, Alloc))
-
-
-def _inner_spans(block: Block, known: Mapping[Var, Interval | None]) -> dict[Var, Interval]:
-    """Ranges of what changes within a body: counters by their count, scalars by what makes them."""
-    found: dict[Var, Interval] = {}
-    ranges: dict[Var, Interval | None] = dict(known)
-
-    def note(var: Var, span: Interval | None) -> None:
-        ranges[var] = span
-        if span is not None:
-            found[var] = span
-
-    for statement in _statements(block):
-        match statement:
-            case For(var=var, count=count, carried=carried):
-                note(var, Interval(0, max(count - 1, 0)))
-                for item in carried:
-                    note(item.inner, type_interval(item.inner.type))
-                    note(item.outer, type_interval(item.outer.type))
-            case While(carried=carried):
-                for item in carried:
-                    note(item.inner, type_interval(item.inner.type))
-                    note(item.outer, type_interval(item.outer.type))
-            case Op(results=(result,), opcode=opcode, operands=operands, attrs=attrs):
-                kinds = tuple(operand.type for operand in operands)
-                args = [
-                    ranges.get(item) if isinstance(item, Var) else _literal_span(item) for item in operands
-                ]
-                note(result, apply_rule(opcode, args, OpShape(kinds, result.type, dict(attrs))))
-            case Load(result=result):
-                note(result, type_interval(result.type))
-            case Op(results=results) | If(results=results):
-                for result in results:
-                    note(result, type_interval(result.type))
-            case _:
-                pass
-    return found
-
-
-def _literal_span(item: Literal) -> Interval | None:
-    full = type_interval(item.type)
-    if full is None:
-        return None
-    value = item.bits - (full.high - full.low + 1) * (item.bits > full.high)
-    return Interval(value, value)
+    return (item.buffer.name for item in statements(block, that_run=True) if isinstance(item, Alloc))
 
 
 def _list(types: tuple[Type, ...]) -> str:

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kera_hw.loops.parser import parse_program
-from kera_hw.loops.program import Alloc, For, LoopProgram
-from kera_hw.loops.rewrite import statements
+from kera_hw.loops.program import Alloc, For, LoopProgram, statements
 from kera_hw.loops.transforms import TRANSFORMS, Refused, Step, apply_plan, parse_plan, print_plan
 from kera_hw.loops.transforms.greedy import fused
 from kera_hw.loops.verifier import verify_loops

@@ -15,8 +15,9 @@ from kera_hw.loops.program import (
     Store,
     Var,
     blocks_of,
+    statements,
 )
-from kera_hw.loops.rewrite import Copier, Names, defined, indexing, replaced, statements, used, with_block
+from kera_hw.loops.rewrite import Copier, Names, defined, indexing, replaced, used, with_block
 from kera_hw.loops.transforms.reason import Refused, loop_named, temporary_named
 
 

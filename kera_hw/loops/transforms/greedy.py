@@ -3,8 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kera_hw.loops.program import Alloc, Block, For, LoopProgram, blocks_of
-from kera_hw.loops.rewrite import statements
+from kera_hw.loops.program import Alloc, Block, For, LoopProgram, blocks_of, statements
 from kera_hw.loops.transforms.plan import Step, apply_plan
 from kera_hw.loops.transforms.reason import Refused
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kera_hw.loops.program import Alloc, Block, Buffer, For, LoopProgram, Statement
-from kera_hw.loops.rewrite import replaced, statements
+from kera_hw.loops.program import Alloc, Block, Buffer, For, LoopProgram, Statement, statements
+from kera_hw.loops.rewrite import replaced
 
 
 class Refused(Exception):

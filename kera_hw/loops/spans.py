@@ -1,0 +1,70 @@
+"""What integers run through within a body: counters by their count, scalars by what makes them."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kera_hw.loops.program import Affine, Block, For, If, Literal, Load, Op, Operand, Var, While, statements
+from kera_hw.ops.intervals import Interval, MaybeInterval, OpShape, apply_rule, type_interval
+
+Ranges = Mapping[Var, MaybeInterval]
+
+
+def spans_within(block: Block, known: Ranges = {}) -> dict[Var, Interval]:  # noqa: B006 - never changed
+    """All that changes while the block runs, as far as it is an integer; ``known`` is told from outside."""
+    found: dict[Var, Interval] = {}
+    ranges: dict[Var, MaybeInterval] = dict(known)
+
+    def note(var: Var, span: MaybeInterval) -> None:
+        ranges[var] = span
+        if span is not None:
+            found[var] = span
+
+    for statement in statements(block, that_run=True):
+        match statement:
+            case For(carried=carried) | While(carried=carried):
+                if isinstance(statement, For):
+                    note(statement.var, Interval(0, max(statement.count - 1, 0)))
+                for item in carried:
+                    note(item.inner, type_interval(item.inner.type))
+                    note(item.outer, type_interval(item.outer.type))
+            case Op(results=(result,)):
+                note(result, op_span(statement, ranges))
+            case Load(result=result):
+                note(result, type_interval(result.type))
+            case Op(results=results) | If(results=results):
+                for result in results:
+                    note(result, type_interval(result.type))
+            case _:
+                pass
+    return found
+
+
+def op_span(op: Op, ranges: Ranges) -> MaybeInterval:
+    """What an operation of one result gives, by its operands."""
+    kinds = tuple(operand.type for operand in op.operands)
+    operands = [operand_span(operand, ranges) for operand in op.operands]
+    return apply_rule(op.opcode, operands, OpShape(kinds, op.results[0].type, dict(op.attrs)))
+
+
+def operand_span(operand: Operand, ranges: Ranges) -> MaybeInterval:
+    return literal_span(operand) if isinstance(operand, Literal) else ranges.get(operand)
+
+
+def literal_span(item: Literal) -> MaybeInterval:
+    full = type_interval(item.type)
+    if full is None:
+        return None
+    value = item.bits - (full.high - full.low + 1) * (item.bits > full.high)
+    return Interval(value, value)
+
+
+def affine_span(part: Affine, ranges: Ranges) -> MaybeInterval:
+    """All values of an index expression; None if something in it has no range."""
+    low = high = part.constant
+    for var, coefficient in part.terms:
+        span = ranges.get(var)
+        if span is None:
+            return None
+        ends = sorted((span.low * coefficient, span.high * coefficient))
+        low, high = low + ends[0], high + ends[1]
+    return Interval(low, high)
