@@ -18,8 +18,9 @@ from kera_hw.frontend.sema import (
 from kera_hw.frontend.sema.arguments import HANDLERS
 from kera_hw.frontend.sema.builtin_names import BUILTINS
 from kera_hw.frontend.sema.check_functions import check_body, check_test, sign
+from kera_hw.frontend.sema.context import Instance
 from kera_hw.frontend.sema.modules import declare
-from kera_hw.frontend.sema.program import Checker, Evaluate, Instance, Load
+from kera_hw.frontend.sema.program import Checker, Evaluate, Load
 from kera_hw.frontend.sema.scope import ItemSymbol, Module
 from kera_hw.frontend.sema.usage import DeclaredItem
 from kera_hw.frontend.syntax import ast

@@ -3,13 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kera_hw.frontend.parser.grammar.foreign_words import scalar_type
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.arguments import BUILTINS, bind, call_builtin, walk_all
 from kera_hw.frontend.sema.check_index import PlaceValue, check_mutable, is_place, place
-from kera_hw.frontend.sema.context import Context, Value, broken, is_poison, poison, rule
+from kera_hw.frontend.sema.context import Context, Instance, Value, broken, is_poison, poison, rule
 from kera_hw.frontend.sema.fixes import cast_text
 from kera_hw.frontend.sema.infer_sizes import infer_sizes
 from kera_hw.frontend.sema.paths import find
@@ -22,9 +21,6 @@ from kera_hw.support import Fix, Span
 from kera_hw.types import BOOL, TensorType, Type
 
 _STATEMENTS = ("assert", "assert_eq", "cover")
-
-if TYPE_CHECKING:
-    from kera_hw.frontend.sema.program import Instance
 
 
 @rule(ast.Call)

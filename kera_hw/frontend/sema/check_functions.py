@@ -6,8 +6,7 @@ import numpy as np
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.builtin_names import EFFECTS
 from kera_hw.frontend.sema.check_blocks import block, body_block
-from kera_hw.frontend.sema.context import Context, Shared, is_poison
-from kera_hw.frontend.sema.program import Checker, Instance
+from kera_hw.frontend.sema.context import Context, Instance, Shared, WholeProgram, is_poison
 from kera_hw.frontend.sema.scope import Constant, ItemSymbol, Local, closest
 from kera_hw.frontend.sema.types import parameter_type, resolve_type
 from kera_hw.frontend.sema.unify import ERROR, has_error
@@ -17,7 +16,7 @@ from kera_hw.support import Fix, Span
 from kera_hw.types import U32, UNIT
 
 
-def sign(checker: Checker, symbol: ItemSymbol, sizes: tuple[int, ...]) -> hir.Function:
+def sign(checker: WholeProgram, symbol: ItemSymbol, sizes: tuple[int, ...]) -> hir.Function:
     """The signature of one instance, its body still to come."""
     node = symbol.node
     assert isinstance(node, (ast.FnItem, ast.StreamItem))
@@ -151,7 +150,7 @@ def _check_effects(ctx: Context, instance: Instance) -> None:
                    span, labels=[(instance.symbol.name_span, f"`{name}` is declared here")], fix=fix)
 
 
-def check_test(checker: Checker, node: ast.TestItem, calls: list[tuple[Instance, Span]]) -> hir.Test | None:
+def check_test(checker: WholeProgram, node: ast.TestItem, calls: list[tuple[Instance, Span]]) -> hir.Test | None:
     """Check one test; None when something was reported."""
     if node.body is None:
         return None

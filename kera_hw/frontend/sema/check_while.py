@@ -7,11 +7,10 @@ the comparison with the bound folds away in circuits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.check_index import acts
-from kera_hw.frontend.sema.context import Context, constant_expr
+from kera_hw.frontend.sema.context import Context, Instance, constant_expr
 from kera_hw.frontend.sema.elementwise import make_op
 from kera_hw.frontend.sema.known_bounds import (
     MOST_ROUNDS,
@@ -26,9 +25,6 @@ from kera_hw.frontend.sema.ranges_points import known_values
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import Fix, Span
 from kera_hw.types import BOOL, UNIT, IntType
-
-if TYPE_CHECKING:
-    from kera_hw.frontend.sema.program import Instance
 
 _WHAT = "The bound of a `while`"
 _I64 = IntType(64, True)

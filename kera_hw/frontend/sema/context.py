@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,13 +28,10 @@ from kera_hw.frontend.sema.unify import (
     shallow,
     unify,
 )
-from kera_hw.frontend.sema.usage import Declared
+from kera_hw.frontend.sema.usage import Declared, Usage
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import Fix, Label, Severity, SourceFile, Span
 from kera_hw.types import U32, UNIT, BoolType, FixType, FloatType, IntType, TensorType, Type
-
-if TYPE_CHECKING:
-    from kera_hw.frontend.sema.program import Checker, Instance
 
 Build = Callable[[], hir.Expr]
 
@@ -83,14 +80,66 @@ def is_poison(expr: hir.Expr) -> bool:
     return has_error(expr.type)
 
 
+class WholeProgram(Protocol):
+    """The whole program, as far as a body may ask about what stands elsewhere (``checking.program``)."""
+
+    @property
+    def root(self) -> Module: ...
+    @property
+    def usage(self) -> Usage: ...
+
+    def report(
+        self, file: SourceFile, code: str, message: str, span: Span, labels: tuple[Label, ...] = (),
+        fix: Fix | None = None, notes: tuple[str, ...] = (), severity: Severity = Severity.ERROR,
+    ) -> None: ...
+
+    def context(self, symbol: ItemSymbol) -> Context: ...
+    def item(self, module: Module, name: str) -> ItemSymbol | None: ...
+    def module(self, file: SourceFile, name: str, span: Span, shared: Shared) -> Module | None: ...
+    def member(
+        self, file: SourceFile, module: Module, name: str, span: Span, shared: Shared,
+    ) -> ItemSymbol | None: ...
+    def note_use(self, owner: ItemSymbol | None, module: Module, name: str, found: ItemSymbol) -> None: ...
+    def named_type(self, symbol: ItemSymbol) -> Type: ...
+    def constant(self, symbol: ItemSymbol) -> Constant | None: ...
+    def constant_item(self, context: Context, node: ast.ConstItem) -> Constant | None: ...
+    def constant_value(
+        self, context: Context, tree: hir.Expr, calls: Iterable[tuple[Instance, Span]],
+    ) -> Any: ...
+    def complete(self, context: Context, calls: Iterable[tuple[Instance, Span]]) -> bool: ...
+    def instance(
+        self, context: Context | None, symbol: ItemSymbol, sizes: tuple[int, ...], span: Span,
+    ) -> Instance | None: ...
+
+
+@dataclass(eq=False, slots=True)
+class Instance:
+    """One function or stream with its sizes. ``parent`` is the instance whose body first asked for it."""
+
+    checker: WholeProgram
+    symbol: ItemSymbol
+    sizes: tuple[int, ...]
+    function: hir.Function
+    parent: Instance | None = None
+    status: str = "new"  # then "checking", "done"
+    signed: bool = True  # whether the signature could be resolved
+    ok: bool = True
+    calls: list[tuple[Instance, Span]] = field(default_factory=list[tuple["Instance", Span]])
+
+    @property
+    def item(self) -> ast.FnItem | ast.StreamItem:
+        assert isinstance(self.symbol.node, (ast.FnItem, ast.StreamItem))
+        return self.symbol.node
+
+
 @dataclass(slots=True)
 class Shared:
     """What a body and the constants inside it have in common."""
 
-    checker: Checker
+    checker: WholeProgram
     module: Module
     scopes: Scopes = field(default_factory=Scopes)
-    calls: list[tuple[Instance, Span]] = field(default_factory=list["tuple[Instance, Span]"])
+    calls: list[tuple[Instance, Span]] = field(default_factory=list[tuple[Instance, Span]])
     owner: Instance | None = None
     item: ItemSymbol | None = None  # whose text this is; None: a test's
     errors: int = 0
@@ -121,7 +170,7 @@ class Context:
     # -- what the surroundings give ------------------------------------------------------------
 
     @property
-    def checker(self) -> Checker:
+    def checker(self) -> WholeProgram:
         return self.shared.checker
 
     @property

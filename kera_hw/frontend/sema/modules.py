@@ -1,17 +1,14 @@
 """Files and the items they declare; imports."""
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from kera_hw.frontend.parser import parse
 from kera_hw.frontend.sema.scope import ItemSymbol, Module, closest
 from kera_hw.frontend.syntax import ast
 from kera_hw.frontend.syntax.kinds import SyntaxKind
-from kera_hw.support import Fix, Label, SourceFile, Span
-
-if TYPE_CHECKING:
-    from kera_hw.frontend.sema.program import Checker
+from kera_hw.support import Diagnostic, Diagnostics, Fix, Label, Severity, SourceFile, Span
 
 
 def declare(module: Module, report: Callable[..., None]) -> Module:
@@ -35,11 +32,27 @@ def declare(module: Module, report: Callable[..., None]) -> Module:
     return module
 
 
+class Reader(Protocol):
+    """Who reads files, and hears what is wrong with them."""
+
+    @property
+    def diagnostics(self) -> Diagnostics: ...
+
+    def report(
+        self, file: SourceFile, code: str, message: str, span: Span, labels: tuple[Label, ...] = (),
+        fix: Fix | None = None, notes: tuple[str, ...] = (), severity: Severity = Severity.ERROR,
+    ) -> None: ...
+
+    def note_syntax(
+        self, file: SourceFile, unit: ast.SourceUnit, diagnostics: Iterable[Diagnostic],
+    ) -> None: ...
+
+
 class Modules:
     """The modules read so far; each is read once."""
 
-    def __init__(self, checker: Checker, load: Callable[[str], SourceFile | None]) -> None:
-        self._checker = checker
+    def __init__(self, reader: Reader, load: Callable[[str], SourceFile | None]) -> None:
+        self._reader = reader
         self._load = load
         self._read: dict[str, Module | None] = {}
 
@@ -53,7 +66,7 @@ class Modules:
     def _imported(self, symbol: ItemSymbol) -> ItemSymbol | None:
         if symbol.resolved is None:
             if symbol.resolving:
-                self._checker.report(
+                self._reader.report(
                     symbol.module.file, "K0207", f"The import of `{symbol.name}` leads back to itself.",
                     symbol.name_span,
                 )
@@ -73,7 +86,7 @@ class Modules:
             if len(segments) == 1:
                 symbol.is_module = self.module(file, segments[0].text, segments[0].span) is not None
             elif path is not None:
-                self._checker.report(
+                self._reader.report(
                     file, "K0203", "Modules do not nest: write `use module::name;`.", path.span
                 )
             return None
@@ -89,7 +102,7 @@ class Modules:
             self._read[name] = None if source is None else self._parse(name, source)
         found = self._read[name]
         if found is None:
-            self._checker.report(
+            self._reader.report(
                 file,
                 "K0203",
                 f"There is no module `{name}`: neither a file {name}.kera beside this one nor a "
@@ -100,9 +113,9 @@ class Modules:
 
     def _parse(self, name: str, source: SourceFile) -> Module:
         unit, diagnostics = parse(source)
-        self._checker.diagnostics.extend(diagnostics)
-        self._checker.note_syntax(source, unit, diagnostics)
-        return declare(Module(name, source, unit), self._checker.report)
+        self._reader.diagnostics.extend(diagnostics)
+        self._reader.note_syntax(source, unit, diagnostics)
+        return declare(Module(name, source, unit), self._reader.report)
 
     def member(self, file: SourceFile, module: Module, name: str, span: Span) -> ItemSymbol | None:
         """An item of a module from outside; None (reported) when it has none of that name."""
@@ -111,7 +124,7 @@ class Modules:
         meant = closest(name, list(module.items))
         tail = f"; did you mean `{meant}`?" if meant else "."
         fix = Fix(f"use `{meant}`", span, meant) if meant else None
-        self._checker.report(
+        self._reader.report(
             file, "K0204", f"The module `{module.name}` declares no `{name}`{tail}", span, (), fix,
         )
         return None

@@ -3,12 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.constants import MAX_CONSTANT_ELEMENTS, element_count, plain_value
-from kera_hw.frontend.sema.context import Context, Shared
+from kera_hw.frontend.sema.context import Context, Instance, Shared
 from kera_hw.frontend.sema.modules import Modules
 from kera_hw.frontend.sema.scope import Constant, ItemSymbol, Module
 from kera_hw.frontend.sema.types import product_type, resolve_type
@@ -35,26 +34,6 @@ MAX_INSTANCES = 4_000
 Load = Callable[[str], SourceFile | None]
 #: Gives the value of a constant expression by the reference semantics; may raise KeraError.
 Evaluate = Callable[[hir.Expr, SourceFile], Any]
-
-
-@dataclass(eq=False, slots=True)
-class Instance:
-    """One function or stream with its sizes. ``parent`` is the instance whose body first asked for it."""
-
-    checker: Checker
-    symbol: ItemSymbol
-    sizes: tuple[int, ...]
-    function: hir.Function
-    parent: Instance | None = None
-    status: str = "new"  # then "checking", "done"
-    signed: bool = True  # whether the signature could be resolved
-    ok: bool = True
-    calls: list[tuple[Instance, Span]] = field(default_factory=list[tuple["Instance", Span]])
-
-    @property
-    def item(self) -> ast.FnItem | ast.StreamItem:
-        assert isinstance(self.symbol.node, (ast.FnItem, ast.StreamItem))
-        return self.symbol.node
 
 
 class Checker:

@@ -10,7 +10,8 @@ from kera_hw.frontend.sema.ranges_expr import read_place, visit_place, write_pla
 from kera_hw.frontend.sema.ranges_linear import known
 from kera_hw.frontend.sema.ranges_loop import checked_round, solve
 from kera_hw.frontend.sema.ranges_state import State
-from kera_hw.frontend.sema.ranges_symbol import Known, Symbol, Symbols, hull
+from kera_hw.frontend.sema.ranges_store import hull
+from kera_hw.frontend.sema.ranges_symbol import Known, Symbol, Symbols
 from kera_hw.ops.intervals import type_interval
 from kera_hw.types import TensorType, Type, leaf_types
 

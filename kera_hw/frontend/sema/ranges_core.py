@@ -14,7 +14,8 @@ from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.lower_scan import bound_vars
 from kera_hw.frontend.sema.ranges_linear import known, linear
 from kera_hw.frontend.sema.ranges_state import State
-from kera_hw.frontend.sema.ranges_symbol import MAX_DEPTH, Head, Known, Store, Symbol, Symbols
+from kera_hw.frontend.sema.ranges_store import MAX_DEPTH, Store
+from kera_hw.frontend.sema.ranges_symbol import Head, Known, Symbol, Symbols
 from kera_hw.support import Diagnostic, Span
 from kera_hw.types import Type
 

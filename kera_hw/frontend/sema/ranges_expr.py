@@ -12,7 +12,8 @@ from kera_hw.frontend.sema.ranges_join import join
 from kera_hw.frontend.sema.ranges_linear import integer_value, known
 from kera_hw.frontend.sema.ranges_refine import refine
 from kera_hw.frontend.sema.ranges_state import State
-from kera_hw.frontend.sema.ranges_symbol import UPDATE, Symbol, Symbols
+from kera_hw.frontend.sema.ranges_store import UPDATE
+from kera_hw.frontend.sema.ranges_symbol import Symbol, Symbols
 from kera_hw.types import BOOL, TupleType, Type, leaf_types, shape_of
 
 # Operations that say where a counter turns back, when one operand is constant.

@@ -6,13 +6,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from kera_hw.frontend.sema.ranges_symbol import Symbol
 from kera_hw.ops.intervals import Interval, type_interval
 from kera_hw.types import FloatType, IntType, Type, is_scalar
-
-if TYPE_CHECKING:
-    from kera_hw.frontend.sema.ranges_symbol import Symbol
 
 Bounds = tuple[float, float]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 from kera_hw.frontend.sema.ranges_linear import known
 from kera_hw.frontend.sema.ranges_residue import hull_residue
 from kera_hw.frontend.sema.ranges_state import State
-from kera_hw.frontend.sema.ranges_symbol import MAX_DEPTH, Store, Symbol, Symbols
+from kera_hw.frontend.sema.ranges_store import MAX_DEPTH, Store
+from kera_hw.frontend.sema.ranges_symbol import Symbol, Symbols
 from kera_hw.ops.intervals import Interval
 
 _NONE = Interval(0, -1)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from kera_hw.frontend.sema.ranges_residue import ANY, Residue, within_residue
 from kera_hw.frontend.sema.ranges_state import Linear, State
-from kera_hw.frontend.sema.ranges_symbol import Known, Symbol, evaluate
+from kera_hw.frontend.sema.ranges_store import evaluate
+from kera_hw.frontend.sema.ranges_symbol import Known, Symbol
 from kera_hw.ops.intervals import Interval, type_interval
 from kera_hw.types import IntType
 

@@ -16,7 +16,8 @@ from kera_hw.frontend.sema.ranges_core import Context, Prover
 from kera_hw.frontend.sema.ranges_linear import known
 from kera_hw.frontend.sema.ranges_refine import refine_equal
 from kera_hw.frontend.sema.ranges_state import State
-from kera_hw.frontend.sema.ranges_symbol import Head, Known, Symbol, hull
+from kera_hw.frontend.sema.ranges_store import hull
+from kera_hw.frontend.sema.ranges_symbol import Head, Known, Symbol
 from kera_hw.ops.intervals import Interval, type_interval
 from kera_hw.types import Type, leaf_types
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 from kera_hw.frontend.sema.ranges_join import join_facts
 from kera_hw.frontend.sema.ranges_linear import Linear, best_interval, exact_form, integer_value, known
 from kera_hw.frontend.sema.ranges_state import UNEQUAL, State
-from kera_hw.frontend.sema.ranges_symbol import PHI, Symbol
+from kera_hw.frontend.sema.ranges_store import PHI
+from kera_hw.frontend.sema.ranges_symbol import Symbol
 from kera_hw.ops.intervals import Interval, type_interval
 from kera_hw.types import BoolType, FixType, IntType
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from kera_hw.frontend.sema import hir
 from kera_hw.frontend.sema.ranges_residue import within_residue
-from kera_hw.frontend.sema.ranges_symbol import PHI, Known, Symbol, Symbols
+from kera_hw.frontend.sema.ranges_store import PHI
+from kera_hw.frontend.sema.ranges_symbol import Known, Symbol, Symbols
 from kera_hw.ops.intervals import Interval
 
 # How many differences are followed in a row: i < j, j < k, k < n.
