@@ -88,7 +88,7 @@ values is said by the [operations](ops.md) and the [semantics](../semantics.md).
 
 def builtins_page() -> str:
     """Every built-in and method."""
-    from kera_hw.frontend.sema.builtin_docs import page
+    from kera_hw.frontend.sema.names.builtin_docs import page
 
     return f"# Built-ins\n{MADE}\n{_BUILTINS_HEAD}\n{page()}"
 

@@ -118,7 +118,7 @@ def benches(incomplete: str) -> list[str]:
 
 def explained(incomplete: str) -> list[str]:
     """Codes of diagnostics, in either case, and names of built-ins."""
-    from kera_hw.frontend.sema.builtin_docs import DESCRIBED
+    from kera_hw.frontend.sema.names.builtin_docs import DESCRIBED
     from kera_hw.support import CODES
 
     codes = [code.lower() if incomplete.islower() else code for code in sorted(CODES)]

@@ -181,8 +181,8 @@ def explain(
 
     Examples: kera explain K0301; kera explain round_to
     """
-    from kera_hw.frontend.sema.builtin_docs import DESCRIBED, to_json, to_text
-    from kera_hw.frontend.sema.scope import closest
+    from kera_hw.frontend.sema.names.builtin_docs import DESCRIBED, to_json, to_text
+    from kera_hw.frontend.sema.names.scope import closest
 
     output = Output(json)
     name = code.upper()

@@ -14,7 +14,7 @@ from typing import cast
 
 from kera_hw.driver.options import Executor, TargetOptions
 from kera_hw.driver.targets import make_executor
-from kera_hw.frontend.sema.lower_run import run_closed
+from kera_hw.frontend.sema.constants.run import run_closed
 from kera_hw.frontend.sema.testing import LoweredTest
 from kera_hw.graph import (
     Export,

@@ -13,7 +13,7 @@ from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.sampling import map_leaves
 from kera_hw.driver.targets import make_executor
 from kera_hw.driver.values import Array, flatten_named, show_array
-from kera_hw.frontend.sema.printed import read_record
+from kera_hw.frontend.sema.constants.printed import read_record
 from kera_hw.graph import Export, Graph, Node, Origin, only_probes, probes_of
 from kera_hw.support import Diagnostic, Severity, SourceFile
 from kera_hw.types import Type

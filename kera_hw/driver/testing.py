@@ -9,8 +9,8 @@ from typing import Any
 from kera_hw.driver.circuit_calls import Call, CircuitCalls
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.session import Loaded
-from kera_hw.frontend.sema.observing import Site
 from kera_hw.frontend.sema.testing import TestResult, run_tests
+from kera_hw.frontend.sema.tree.observing import Site
 from kera_hw.support import Diagnostic, Severity, Span
 
 

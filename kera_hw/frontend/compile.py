@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kera_hw.frontend.parser import deep_recursion, parse
-from kera_hw.frontend.sema import check, hir
-from kera_hw.frontend.sema.lints import lint
-from kera_hw.frontend.sema.lower import lower_program
-from kera_hw.frontend.sema.lower_run import evaluate_constant
-from kera_hw.frontend.sema.ranges import prove_indices
+from kera_hw.frontend.sema import check
+from kera_hw.frontend.sema.constants.run import evaluate_constant
+from kera_hw.frontend.sema.lints.all import lint
+from kera_hw.frontend.sema.lowering.whole import lower_program
+from kera_hw.frontend.sema.ranges.proof import prove_indices
+from kera_hw.frontend.sema.tree import hir
 from kera_hw.frontend.syntax import ast
 from kera_hw.graph.node import Graph
 from kera_hw.support import Diagnostic, SourceFile

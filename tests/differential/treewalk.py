@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kera_hw.frontend.sema import hir
+from kera_hw.frontend.sema.tree import hir
 from kera_hw.types import BoolType, IntType, TensorType, Type, element_type
 
 BINARY: dict[str, Callable[[int, int], int]] = {

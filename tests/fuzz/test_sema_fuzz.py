@@ -8,7 +8,7 @@ import pytest
 
 from kera_hw.frontend.parser import parse, tokenize
 from kera_hw.frontend.sema import check
-from kera_hw.frontend.sema.lower_run import evaluate_constant
+from kera_hw.frontend.sema.constants.run import evaluate_constant
 from kera_hw.support import SourceFile
 from tests.errors.sema_rows import ROWS
 from tests.unit.sema_verify import verify_program

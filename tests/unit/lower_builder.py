@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kera_hw.frontend.sema import hir
+from kera_hw.frontend.sema.tree import hir
 from kera_hw.support import SourceFile, Span
 from kera_hw.types import (
     BOOL,

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from kera_hw.frontend.parser import parse
-from kera_hw.frontend.sema import check, hir
+from kera_hw.frontend.sema import check
+from kera_hw.frontend.sema.tree import hir
 from kera_hw.support import Diagnostic, SourceFile, render_diagnostics
 from kera_hw.types import BoolType, IntType, numpy_dtype
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from kera_hw.frontend.sema import hir
-from kera_hw.frontend.sema.unify import ErrorType, Unknown
+from kera_hw.frontend.sema.tree import hir
+from kera_hw.frontend.sema.typing.unify import ErrorType, Unknown
 from kera_hw.ops.registry import OPS
 from kera_hw.types import (
     BOOL,

@@ -14,7 +14,7 @@ import pytest
 import kera_hw
 from kera_hw.driver.sampling import random_value, to_bits
 from kera_hw.driver.values import show_array
-from kera_hw.frontend.sema.literals import literal_value
+from kera_hw.frontend.sema.typing.literals import literal_value
 from kera_hw.interp import flatten_value
 from kera_hw.support import KeraError
 from kera_hw.types import BF16, F16, F32, F64, FloatType, TensorType

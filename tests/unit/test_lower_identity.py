@@ -1,8 +1,8 @@
 """What lowering makes part of identity and what not: names, captures, constants, origins, effects."""
 from __future__ import annotations
 
-from kera_hw.frontend.sema import hir
-from kera_hw.frontend.sema.lower import lower_program
+from kera_hw.frontend.sema.lowering.whole import lower_program
+from kera_hw.frontend.sema.tree import hir
 from kera_hw.graph import Graph, Node, regions_of
 from kera_hw.types import U32, UNIT, TensorType, TupleType
 from tests.unit.lower_builder import (

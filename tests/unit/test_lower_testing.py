@@ -4,9 +4,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kera_hw.frontend.sema import hir
-from kera_hw.frontend.sema.lower_run import evaluate_constant
+from kera_hw.frontend.sema.constants.run import evaluate_constant
 from kera_hw.frontend.sema.testing import TestResult, run_tests
+from kera_hw.frontend.sema.tree import hir
 from kera_hw.support import KeraError
 from kera_hw.types import F32, U32, FixType, IntType, TensorType, TupleType
 from tests.unit.lower_builder import (

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kera_hw.frontend.sema import hir
-from kera_hw.frontend.sema.lower import lower_program
+from kera_hw.frontend.sema.lowering.whole import lower_program
+from kera_hw.frontend.sema.tree import hir
 from kera_hw.graph import Export, verify_graph
 from kera_hw.interp import run_export
 from kera_hw.types import BOOL, U32, IntType, StructType, TensorType, TupleType

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from kera_hw.frontend import compile_source
-from kera_hw.frontend.sema.ranges import analysed
-from kera_hw.frontend.sema.ranges_symbol import Known
+from kera_hw.frontend.sema.ranges.proof import analysed
+from kera_hw.frontend.sema.ranges.symbol import Known
 from kera_hw.interp import run_export
 from kera_hw.support import SourceFile
 

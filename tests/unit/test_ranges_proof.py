@@ -4,8 +4,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kera_hw.frontend.sema import hir
-from kera_hw.frontend.sema.ranges import prove_indices
+from kera_hw.frontend.sema.ranges.proof import prove_indices
+from kera_hw.frontend.sema.tree import hir
 from kera_hw.types import BOOL, U32, IntType, TensorType
 from tests.unit.lower_builder import (
     SPAN,

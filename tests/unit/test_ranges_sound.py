@@ -6,14 +6,14 @@ import random
 import numpy as np
 import pytest
 
-from kera_hw.frontend.sema import hir
-from kera_hw.frontend.sema.lower import new_lowering
-from kera_hw.frontend.sema.lower_frame import Frame
-from kera_hw.frontend.sema.ranges import EXPR_RULES, STMT_RULES
-from kera_hw.frontend.sema.ranges_core import Prover
-from kera_hw.frontend.sema.ranges_linear import known
-from kera_hw.frontend.sema.ranges_refine import refine
-from kera_hw.frontend.sema.ranges_state import State
+from kera_hw.frontend.sema.lowering.frame import Frame
+from kera_hw.frontend.sema.lowering.whole import new_lowering
+from kera_hw.frontend.sema.ranges.core import Prover
+from kera_hw.frontend.sema.ranges.linear import known
+from kera_hw.frontend.sema.ranges.proof import EXPR_RULES, STMT_RULES
+from kera_hw.frontend.sema.ranges.refine import refine
+from kera_hw.frontend.sema.ranges.state import State
+from kera_hw.frontend.sema.tree import hir
 from kera_hw.interp import run_region
 from kera_hw.types import BOOL, IntType
 from tests.unit.lower_builder import SPAN, cast, const, op, use, var

@@ -7,8 +7,8 @@ import pytest
 
 from kera_hw.driver.session import compile_text
 from kera_hw.frontend.parser import deep_recursion
-from kera_hw.frontend.sema.builtin_docs import DESCRIBED, signature, to_text
-from kera_hw.frontend.sema.builtin_names import BUILTINS, METHODS
+from kera_hw.frontend.sema.names.builtin_docs import DESCRIBED, signature, to_text
+from kera_hw.frontend.sema.names.builtins import BUILTINS, METHODS
 from kera_hw.frontend.sema.testing import lower_test, new_testing, run_tests
 from kera_hw.graph.node import Region
 from kera_hw.ops.registry import OPS

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import pytest
 
-from kera_hw.frontend.sema import hir
-from kera_hw.frontend.sema.builtin_names import BUILTINS
+from kera_hw.frontend.sema.names.builtins import BUILTINS
+from kera_hw.frontend.sema.tree import hir
 from tests.unit.sema_support import accept, function
 from tests.unit.sema_verify import verify_program
 

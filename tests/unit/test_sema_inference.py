@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from kera_hw.frontend.sema import hir
+from kera_hw.frontend.sema.tree import hir
 from tests.unit.sema_support import accept, function, result_of
 from tests.unit.sema_verify import verify_program
 

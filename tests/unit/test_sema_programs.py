@@ -8,7 +8,7 @@ import pytest
 from kera_hw.frontend import compile_source
 from kera_hw.frontend.parser import parse
 from kera_hw.frontend.sema import check
-from kera_hw.frontend.sema.lower_run import evaluate_constant
+from kera_hw.frontend.sema.constants.run import evaluate_constant
 from kera_hw.frontend.sema.testing import run_tests
 from kera_hw.support import SourceFile, render_diagnostics
 from tests.unit.sema_support import check_text
@@ -87,7 +87,7 @@ def test_long_chains_of_definitions_are_refused(text: str) -> None:
 
 
 def test_generic_functions_cannot_multiply_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kera_hw.frontend.sema.program.MAX_INSTANCES", 300)
+    monkeypatch.setattr("kera_hw.frontend.sema.checking.program.MAX_INSTANCES", 300)
     text = " ".join(
         f"fn g{n}<N>(x: [u8; N]) -> u8 {{ g{n + 1}([0u8; 2 * N]) + g{n + 1}([0u8; 2 * N + 1]) }}"
         for n in range(12)

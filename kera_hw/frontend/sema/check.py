@@ -5,24 +5,22 @@ import re
 from collections.abc import Sequence
 
 from kera_hw.frontend.parser import deep_recursion
-from kera_hw.frontend.sema import (
-    builtins_convert,
-    builtins_effects,
-    builtins_scalar,
-    builtins_tensor,
-    check_branches,
-    check_lambdas,
-    check_methods,
-    hir,
-)
-from kera_hw.frontend.sema.arguments import HANDLERS
-from kera_hw.frontend.sema.builtin_names import BUILTINS
-from kera_hw.frontend.sema.check_functions import check_body, check_test, sign
-from kera_hw.frontend.sema.context import Instance
-from kera_hw.frontend.sema.modules import declare
-from kera_hw.frontend.sema.program import Checker, Evaluate, Load
-from kera_hw.frontend.sema.scope import ItemSymbol, Module
-from kera_hw.frontend.sema.usage import DeclaredItem
+from kera_hw.frontend.sema.builtins import convert as builtins_convert
+from kera_hw.frontend.sema.builtins import effects as builtins_effects
+from kera_hw.frontend.sema.builtins import scalar as builtins_scalar
+from kera_hw.frontend.sema.builtins import tensor as builtins_tensor
+from kera_hw.frontend.sema.checking import branches as check_branches
+from kera_hw.frontend.sema.checking import lambdas as check_lambdas
+from kera_hw.frontend.sema.checking import methods as check_methods
+from kera_hw.frontend.sema.checking.arguments import HANDLERS
+from kera_hw.frontend.sema.checking.functions import check_body, check_test, sign
+from kera_hw.frontend.sema.checking.program import Checker, Evaluate, Load
+from kera_hw.frontend.sema.names.builtins import BUILTINS
+from kera_hw.frontend.sema.names.modules import declare
+from kera_hw.frontend.sema.names.scope import ItemSymbol, Module
+from kera_hw.frontend.sema.tree import hir
+from kera_hw.frontend.sema.tree.usage import DeclaredItem
+from kera_hw.frontend.sema.typing.context import Instance
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import CycleError, Diagnostic, SourceFile, Span, toposort
 

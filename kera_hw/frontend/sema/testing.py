@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from kera_hw.frontend.parser import deep_recursion
-from kera_hw.frontend.sema import hir
-from kera_hw.frontend.sema.lower import new_lowering
-from kera_hw.frontend.sema.lower_core import FailedCallee, LowerError, Lowering, Watch, nest_leaves
-from kera_hw.frontend.sema.lower_frame import Frame
-from kera_hw.frontend.sema.lower_observe import begin, finish
-from kera_hw.frontend.sema.lower_run import RunError, run_closed
-from kera_hw.frontend.sema.lower_scan import walk
-from kera_hw.frontend.sema.observing import Site, Sites
-from kera_hw.frontend.sema.printed import read_record
-from kera_hw.frontend.sema.values import bit_pattern, format_value
+from kera_hw.frontend.sema.constants.printed import read_record
+from kera_hw.frontend.sema.constants.run import RunError, run_closed
+from kera_hw.frontend.sema.constants.values import bit_pattern, format_value
+from kera_hw.frontend.sema.lowering.core import FailedCallee, LowerError, Lowering, Watch, nest_leaves
+from kera_hw.frontend.sema.lowering.frame import Frame
+from kera_hw.frontend.sema.lowering.observe import begin, finish
+from kera_hw.frontend.sema.lowering.whole import new_lowering
+from kera_hw.frontend.sema.tree import hir
+from kera_hw.frontend.sema.tree.observing import Site, Sites
+from kera_hw.frontend.sema.tree.walk import walk
 from kera_hw.graph.node import Node, Origin, Ref, Region
 from kera_hw.graph.store import Store
 from kera_hw.ops.spec import Array

@@ -7,19 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from kera_hw.schedule.fpga.netlist import Bits, Segment, bits_width, cell_bits, concat, slice_bits
-
-if TYPE_CHECKING:
-    from kera_hw.rtl.techmap.net import Net
 
 _LUT_INPUTS = 4
 Pattern = tuple[int, ...]
 """Of each choice: -1 or -2 for the constants 0 and 1, else which of the bit's signals it is."""
 
 
-def four_way(net: Net, select: Bits, choices: Sequence[Bits], width: int) -> Bits:
+class Cells(Protocol):
+    """The netlist under construction (``net.Net``), as far as it is needed here."""
+
+    def make(self, kind: str, width: int, ins: tuple[Bits, ...], data: tuple[object, ...]) -> int: ...
+    def logic(self, table: int, operands: Sequence[Bits], width: int) -> Bits: ...
+
+
+def four_way(net: Cells, select: Bits, choices: Sequence[Bits], width: int) -> Bits:
     """``choices[select]`` of three or four choices and two select bits that are signals."""
     columns = [_pattern([slice_bits(choice, i, 1)[0] for choice in choices]) for i in range(width)]
     parts: list[Bits] = []
@@ -52,7 +56,7 @@ def _is_narrow(pattern: Pattern) -> bool:
     return max(pattern) + 3 <= _LUT_INPUTS
 
 
-def _logic(net: Net, select: Bits, choices: Sequence[Bits], pattern: Pattern, width: int) -> Bits:
+def _logic(net: Cells, select: Bits, choices: Sequence[Bits], pattern: Pattern, width: int) -> Bits:
     """The bits' function of their signals and the select bits."""
     count = max(0, max(pattern) + 1)
     operands = [_narrowed(choices[pattern.index(k)]) for k in range(count)]

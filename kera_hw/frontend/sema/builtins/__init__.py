@@ -1,0 +1,1 @@
+"""Checking of built-in functions by family."""

@@ -1,0 +1,1 @@
+"""Checking by kind of syntax: expressions, statements, patterns, functions, whole programs."""

@@ -1,0 +1,1 @@
+"""Constant expressions: what they cost, and their values by the reference evaluator."""

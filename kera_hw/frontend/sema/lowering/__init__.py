@@ -1,0 +1,1 @@
+"""The typed tree as a graph: functions, control, places, observations."""

@@ -1,0 +1,1 @@
+"""The index proof: abstract execution with symbols, intervals, residues and differences."""

@@ -1,0 +1,99 @@
+"""The index proof: every index must lie in its axis whatever the inputs, or K0301 says where it may not.
+
+Each function instance is executed abstractly, once, with its parameters anything of their types; so callers'
+facts do not flow in, while what a function can return flows out. A stream's state starts at its initial value
+and is anything that its own steps can make of that.
+"""
+from __future__ import annotations
+
+from kera_hw.frontend.sema.ranges import calls as ranges_call
+from kera_hw.frontend.sema.ranges import expressions as ranges_expr
+from kera_hw.frontend.sema.ranges import statements as ranges_stmt
+from kera_hw.frontend.sema.ranges.core import Context, ExprRule, Prover, Scope, StmtRule, Summary
+from kera_hw.frontend.sema.ranges.linear import known
+from kera_hw.frontend.sema.ranges.loops import checked_round, solve
+from kera_hw.frontend.sema.ranges.state import State
+from kera_hw.frontend.sema.ranges.symbol import Known
+from kera_hw.frontend.sema.tree import hir
+from kera_hw.support import Diagnostic
+
+EXPR_RULES: dict[type, ExprRule] = {
+    hir.Const: ranges_expr.const,
+    hir.Local: ranges_expr.local,
+    hir.Op: ranges_expr.op,
+    hir.Structural: ranges_expr.structural,
+    hir.Aggregate: ranges_expr.aggregate,
+    hir.Project: ranges_expr.project,
+    hir.TensorLit: ranges_expr.tensor_lit,
+    hir.TensorFill: ranges_expr.tensor_fill,
+    hir.Index: ranges_expr.index,
+    hir.Block: ranges_stmt.block,
+    hir.If: ranges_stmt.branch,
+    hir.Logical: ranges_expr.logical,
+    hir.Match: ranges_stmt.match,
+    hir.Call: ranges_call.call,
+    hir.PlaceExpr: ranges_expr.place_expr,
+    hir.StreamApply: ranges_call.stream_apply,
+    hir.StreamStep: ranges_call.stream_step,
+    hir.HigherOrder: ranges_call.higher_order,
+}
+
+STMT_RULES: dict[type, StmtRule] = {
+    hir.Let: ranges_stmt.let,
+    hir.Assign: ranges_stmt.assign,
+    hir.ExprStmt: ranges_stmt.expr_stmt,
+    hir.For: ranges_stmt.for_loop,
+    hir.While: ranges_stmt.while_loop,
+    hir.AssertEq: ranges_stmt.assert_eq,
+    hir.Assert: ranges_stmt.assert_true,
+    hir.Observe: ranges_stmt.assert_true,
+}
+
+
+def prove_indices(program: hir.Program) -> list[Diagnostic]:
+    """A K0301 for every index of the program, its tests and constants included, that may leave its axis."""
+    return analysed(program).diagnostics
+
+
+def analysed(program: hir.Program) -> Prover:
+    """With what is claimed of each function's results as well."""
+    prover = Prover(EXPR_RULES, STMT_RULES)
+    for function in program.functions:
+        prover.summaries[function] = _prove_function(prover, function)
+    for test in program.tests:
+        shell = hir.Function(test.name, "fn", (), test.body.type, (), test.file, test.span, body=test.body)
+        _prove_function(prover, shell)
+    for tree, file in program.constants:
+        body = hir.Block(tree.type, tree.span, (), tree)
+        _prove_function(prover, hir.Function("", "fn", (), tree.type, (), file, tree.span, body=body))
+    return prover
+
+
+def _prove_function(prover: Prover, function: hir.Function) -> Summary:
+    body = function.body
+    assert body is not None
+    entry = State()
+    for param in function.params:
+        entry.values[param.var] = prover.store.of_type(param.var.type)
+    for held in function.states:
+        entry.values[held.var] = prover.expr(entry, held.initial)
+    for instance in function.instances:
+        entry.values[instance.var] = ()
+    results: list[Known] = []
+
+    def item(head: State) -> None:
+        result = prover.block(head, body)
+        results[:] = [known(head, symbol) for symbol in result]
+
+    leaves = [(held.var, leaf) for held in function.states for leaf in range(len(entry.values[held.var]))]
+    with prover.scoped(Scope(function)), prover.within(Context()):
+        if leaves:
+            end = checked_round(prover, solve(prover, entry, leaves, item, function), item)
+        else:
+            end = entry
+            item(end)
+    borrowed = [
+        tuple(known(end, symbol) for symbol in end.values[param.var])
+        for param in function.params if param.borrow == "&mut"
+    ]
+    return Summary(tuple(results), tuple(borrowed))

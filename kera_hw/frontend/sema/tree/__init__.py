@@ -1,0 +1,1 @@
+"""The typed tree between checking and lowering, and walks over it."""

@@ -1,0 +1,1 @@
+"""Types while they are inferred: unknowns, the context of one body, conversions that are suggested."""
