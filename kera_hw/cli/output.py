@@ -70,7 +70,7 @@ class Output:
         return Console(quiet=self.json, highlight=False, width=None if sys.stdout.isatty() else 120)
 
     @contextmanager
-    def progress(self, title: str, steps: int) -> Generator[progress.Step]:
+    def progress(self, title: str, steps: int) -> Generator[progress.Report]:
         """Tells of each call on stderr: a bar on a terminal, else lines; nothing when asked to be quiet."""
         if self.quiet:
             yield lambda _: None

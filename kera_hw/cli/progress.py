@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-Step = Callable[[str], None]
+Report = Callable[[str], None]
 
 # What is done by then says nothing at all; a step that lasts is spoken of again now and then.
 _SILENT_S = 2.0
@@ -16,7 +16,7 @@ _REMINDER_S = 60.0
 
 
 @contextmanager
-def bar(title: str, steps: int) -> Generator[Step]:
+def bar(title: str, steps: int) -> Generator[Report]:
     """A bar that advances at each call and is gone at the end."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -28,7 +28,7 @@ def bar(title: str, steps: int) -> Generator[Step]:
 
 
 @contextmanager
-def lines(title: str, silent_s: float = _SILENT_S, reminder_s: float = _REMINDER_S) -> Generator[Step]:
+def lines(title: str, silent_s: float = _SILENT_S, reminder_s: float = _REMINDER_S) -> Generator[Report]:
     """A line a step with the time since the start; none from a command that ends within ``silent_s``."""
     teller = _Teller(title)
     thread = threading.Thread(target=teller.watch, args=(silent_s, reminder_s), daemon=True)

@@ -26,7 +26,7 @@ class Frontend:
     """
 
     unit: ast.SourceUnit
-    program: hir.Program | None
+    program: hir.CheckedProgram | None
     graph: Graph | None
     diagnostics: tuple[Diagnostic, ...]
 

@@ -51,7 +51,7 @@ def _step(node: Node, operands: tuple[int, ...], first_out: int, dying: tuple[in
     return Step(evaluate, operands, arg_types, node.types, dict(node.attrs), first_out, dying, use)
 
 
-class Program:
+class Tape:
     """Some values of a region made ready for evaluation, with its constants at the batch size used last.
 
     ``given`` are the values it starts from, in the order of the arguments; without it the parameters.
@@ -121,9 +121,9 @@ class Program:
 
 
 @lru_cache(maxsize=CACHED_REGIONS)
-def compile_region(region: Region) -> Program:
+def compile_region(region: Region) -> Tape:
     """The region's program; regions are compared by identity."""
-    return Program(region.results)
+    return Tape(region.results)
 
 
 class Context:
@@ -147,7 +147,7 @@ class Context:
         context = self if batch is None or batch == self.batch else Context(batch)
         return context.execute(compile_region(region), args)
 
-    def execute(self, program: Program, args: Sequence[Array]) -> list[Array]:
+    def execute(self, program: Tape, args: Sequence[Array]) -> list[Array]:
         """The results of a compiled region."""
         values: list[Array] = [_NOTHING] * program.slots
         for slot, index in program.params:

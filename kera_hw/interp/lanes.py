@@ -19,7 +19,7 @@ from math import prod
 import numpy as np
 
 from kera_hw.interp.codes import from_words, pack, same_rows, storage, unpack
-from kera_hw.interp.evaluator import Context, Program
+from kera_hw.interp.evaluator import Context, Tape
 from kera_hw.numerics.arrays import Array
 from kera_hw.types import FloatType, Type, bit_width, element_type, shape_of
 
@@ -34,7 +34,7 @@ _SEED = 0x9E37_79B9_7F4A_7C15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class LaneStep:
     """One item of a recurrence: the next state from (feeds, state), and in ``full`` the kept values after it.
 
     ``kept_leaves`` are the leaves to keep as they are before each item, ``rows`` those of the longest tensor
@@ -44,8 +44,8 @@ class Step:
     kinds: tuple[Type, ...]
     kept_leaves: tuple[int, ...]
     rows: int
-    advance: Program
-    full: Program
+    advance: Tape
+    full: Tape
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Trace:
     end: list[Array]
 
 
-def run_lanes(step: Step, feeds: Sequence[Array], start: Sequence[Array], items: int) -> Trace | None:
+def run_lanes(step: LaneStep, feeds: Sequence[Array], start: Sequence[Array], items: int) -> Trace | None:
     """The items from a start state (a batch of one); None where no guess is right for most lanes."""
     size = sum(prod(shape_of(kind)) for kind in step.kinds)
     most = min(_MOST_LANES, _MOST_ELEMENTS // (size + 1) + 1)
@@ -84,7 +84,7 @@ class _Run:
     """The lanes of one recurrence: where each starts, where it ended, and what it left."""
 
     def __init__(
-        self, step: Step, feeds: list[Array], start: Sequence[Array], lanes: int, steps: int
+        self, step: LaneStep, feeds: list[Array], start: Sequence[Array], lanes: int, steps: int
     ) -> None:
         self.step, self.feeds, self.lanes, self.steps = step, feeds, lanes, steps
         self.last_steps = steps  # of the last lane; what it does beyond is of no account

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kera_hw.graph import Export, Node, Ref, Region
-from kera_hw.interp.evaluator import Program
+from kera_hw.interp.evaluator import Tape
 from kera_hw.interp.memories import Memory, find_memories
 from kera_hw.interp.unfold import REPEATING, unfold
 from kera_hw.support import toposort
@@ -36,15 +36,15 @@ class Group:
     kinds: tuple[Type, ...]
     recurrent: bool
     feeds: tuple[Ref, ...]
-    feed: Program
-    advance: Program
-    step: Program
+    feed: Tape
+    advance: Tape
+    step: Tape
     kept_leaves: tuple[int, ...]
     kept: tuple[Ref, ...]
     rows: int
     coarse_feeds: tuple[Ref, ...]
-    coarse_feed: Program
-    coarse: Program
+    coarse_feed: Tape
+    coarse: Tape
 
     @property
     def table_bits(self) -> int:
@@ -61,7 +61,7 @@ class Schedule:
 
     inputs: tuple[int, ...]
     groups: tuple[Group, ...]
-    results: Program
+    results: Tape
 
 
 def analyse(export: Export) -> Schedule:
@@ -102,7 +102,7 @@ class _Analysis:
             done |= mask
             groups.append(self._group(leaves, mask, done, known))
             known += [*(self.states[leaf] for leaf in groups[-1].kept_leaves), *groups[-1].kept]
-        return Schedule(tuple(self.inputs), tuple(groups), Program(self.results, known))
+        return Schedule(tuple(self.inputs), tuple(groups), Tape(self.results, known))
 
     def _components(self) -> list[tuple[int, ...]]:
         """Groups of leaves that results depend on, each after those it depends on."""
@@ -132,10 +132,10 @@ class _Analysis:
         coarse = self._narrowed(self._feeds(nexts, mask))
         return Group(
             leaves, tuple(ref.type for ref in nexts), recurrent,
-            tuple(feeds), Program(feeds, known),
-            Program(nexts, given, memories), Program([*nexts, *kept], given, whole),
+            tuple(feeds), Tape(feeds, known),
+            Tape(nexts, given, memories), Tape([*nexts, *kept], given, whole),
             tuple(kept_leaves), tuple(kept), self._rows(leaves, memories),
-            tuple(coarse), Program(coarse, known), Program(nexts, [*coarse, *params]),
+            tuple(coarse), Tape(coarse, known), Tape(nexts, [*coarse, *params]),
         )
 
     def _rows(self, leaves: Sequence[int], memories: Sequence[Memory]) -> int:

@@ -13,8 +13,8 @@ from math import prod
 import numpy as np
 
 from kera_hw.graph import Export
-from kera_hw.interp.evaluator import Context, Program, compile_region
-from kera_hw.interp.lanes import LEAST_ITEMS, Step, run_lanes
+from kera_hw.interp.evaluator import Context, Tape, compile_region
+from kera_hw.interp.lanes import LEAST_ITEMS, LaneStep, run_lanes
 from kera_hw.interp.recurrence import Group, analyse
 from kera_hw.interp.tables import Table, tabulate
 from kera_hw.numerics.arrays import Array
@@ -84,7 +84,7 @@ class Stream:
         feeds = run_batch(group.feed, known, items)
         places = tuple(group.leaves.index(leaf) for leaf in group.kept_leaves)
         if items >= LEAST_ITEMS and group not in serial:
-            step = Step(group.kinds, places, group.rows, group.advance, group.step)
+            step = LaneStep(group.kinds, places, group.rows, group.advance, group.step)
             trace = run_lanes(step, feeds, start, items)
             if trace is not None:
                 return trace.kept, trace.end
@@ -121,7 +121,7 @@ def _one_by_one(
     return kept, current
 
 
-def run_batch(program: Program, args: Sequence[Array], items: int) -> list[Array]:
+def run_batch(program: Tape, args: Sequence[Array], items: int) -> list[Array]:
     """A program on independent items, as many at a time as caches like."""
     count = max(64, _CHUNK_ELEMENTS // (program.widest + 1))
     if items <= count:

@@ -9,7 +9,7 @@ from itertools import accumulate
 import numpy as np
 
 from kera_hw.interp.codes import pack, unpack
-from kera_hw.interp.evaluator import Context, Program
+from kera_hw.interp.evaluator import Context, Tape
 from kera_hw.numerics.arrays import Array
 from kera_hw.types import Type, bit_width
 
@@ -40,7 +40,7 @@ class Table:
         return [leaf[:-1] for leaf in states], [leaf[-1:] for leaf in states]
 
 
-def tabulate(kinds: tuple[Type, ...], feed_kinds: tuple[Type, ...], advance: Program) -> Table:
+def tabulate(kinds: tuple[Type, ...], feed_kinds: tuple[Type, ...], advance: Tape) -> Table:
     """The table of ``advance``, which gives the next leaves of the kinds from (feeds, leaves)."""
     shift = sum(map(bit_width, feed_kinds))
     size = 1 << (shift + sum(map(bit_width, kinds)))

@@ -23,7 +23,7 @@ class PassError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PassRun:
     """What one pass run did: its name, the round, and node counts before and after."""
 
     name: str
@@ -35,13 +35,13 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Optimised:
     graph: Graph
-    steps: tuple[Step, ...]  # only those that changed something
+    steps: tuple[PassRun, ...]  # only those that changed something
 
 
 def run_pipeline(graph: Graph, passes: Sequence[tuple[str, Pass]], store: Store | None = None) -> Optimised:
     """Runs the passes in order, again and again until none changes the graph."""
     store = store or Store()
-    steps: list[Step] = []
+    steps: list[PassRun] = []
     for number in range(MAX_ROUNDS):
         changed = False
         for name, run in passes:
@@ -52,7 +52,7 @@ def run_pipeline(graph: Graph, passes: Sequence[tuple[str, Pass]], store: Store 
             problems = verify_graph(after)
             if problems:
                 raise PassError(f"pass {name} broke the graph: {problems[0].message}")
-            steps.append(Step(name, number, count_nodes(before), count_nodes(after)))
+            steps.append(PassRun(name, number, count_nodes(before), count_nodes(after)))
             graph, changed = after, True
         if not changed:
             return Optimised(graph, tuple(steps))

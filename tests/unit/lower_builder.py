@@ -131,5 +131,5 @@ def function(
     )
 
 
-def program(*functions: hir.Function, tests: Sequence[hir.Test] = ()) -> hir.Program:
-    return hir.Program(functions, tuple(tests), FILE)
+def program(*functions: hir.Function, tests: Sequence[hir.Test] = ()) -> hir.CheckedProgram:
+    return hir.CheckedProgram(functions, tuple(tests), FILE)

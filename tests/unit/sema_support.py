@@ -46,7 +46,7 @@ def _integer(expr: hir.Expr) -> int:
 
 def check_text(
     text: str, modules: dict[str, str] | None = None,
-) -> tuple[hir.Program | None, list[Diagnostic], SourceFile]:
+) -> tuple[hir.CheckedProgram | None, list[Diagnostic], SourceFile]:
     """Parse (without syntax errors) and check a text; ``modules`` are the files it may import."""
     file = SourceFile.from_text(text, "main.kera")
     unit, syntax = parse(file)
@@ -61,14 +61,14 @@ def check_text(
     return program, diagnostics, file
 
 
-def accept(text: str, modules: dict[str, str] | None = None) -> hir.Program:
+def accept(text: str, modules: dict[str, str] | None = None) -> hir.CheckedProgram:
     """The program of a text that must check without any diagnostic."""
     program, diagnostics, _ = check_text(text, modules)
     assert program is not None and not diagnostics, render_diagnostics(diagnostics)
     return program
 
 
-def function(program: hir.Program, name: str) -> hir.Function:
+def function(program: hir.CheckedProgram, name: str) -> hir.Function:
     return next(item for item in program.functions if item.name == name)
 
 

@@ -23,7 +23,7 @@ from kera_hw.types import (
 _OPS_OF_STRUCTURAL = {"select": "control.select"}
 
 
-def verify_program(program: hir.Program) -> None:
+def verify_program(program: hir.CheckedProgram) -> None:
     for function in program.functions:
         assert function.body is not None
         assert_type(function.result)

@@ -14,8 +14,8 @@ from kera_hw.graph import Export
 from kera_hw.graph.generate import GraphGenerator
 from kera_hw.interp import flatten_value, streams, unsupported_ops
 from kera_hw.interp.codes import from_words, pack, storage, unpack
-from kera_hw.interp.evaluator import Context, Program, Use
-from kera_hw.interp.lanes import Step, run_lanes, separate_ends
+from kera_hw.interp.evaluator import Context, Tape, Use
+from kera_hw.interp.lanes import LaneStep, run_lanes, separate_ends
 from kera_hw.interp.streams import Stream, initial_state, run_items
 from kera_hw.numerics.arrays import Array, wrap
 from kera_hw.support import SourceFile
@@ -122,7 +122,7 @@ def test_recurrences_settle_in_few_passes(name: str, monkeypatch: pytest.MonkeyP
     runs = 0
 
     class Counted(Context):
-        def execute(self, program: Program, args: Sequence[Array]) -> list[Array]:
+        def execute(self, program: Tape, args: Sequence[Array]) -> list[Array]:
             nonlocal runs
             runs += 1
             return super().execute(program, args)
@@ -150,7 +150,7 @@ def test_what_lanes_do_not_fit_is_run_item_by_item() -> None:
     args = _items(export, 3000)
     group, = _check(export, args).schedule.groups
     feeds = streams.run_batch(group.feed, args, 3000)
-    step = Step(group.kinds, (0,), group.rows, group.advance, group.step)
+    step = LaneStep(group.kinds, (0,), group.rows, group.advance, group.step)
     assert run_lanes(step, feeds, initial_state(export), 3000) is None
 
 

@@ -1,6 +1,6 @@
 """Meaning: names, types, and lowering of the typed tree to the graph.
 
-``check`` makes the typed tree (``hir.Program``) of a parsed file and what it imports.
+``check`` makes the typed tree (``hir.CheckedProgram``) of a parsed file and what it imports.
 """
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ assert set(BUILTINS) - set(HANDLERS) == {"assert", "assert_eq", "cover"}
 def check(
     unit: ast.SourceUnit, file: SourceFile, load: Load, evaluate: Evaluate,
     syntax: Sequence[Diagnostic] = (),
-) -> tuple[hir.Program | None, list[Diagnostic]]:
+) -> tuple[hir.CheckedProgram | None, list[Diagnostic]]:
     """Check a parsed file with the modules it imports.
 
     ``load`` gives the file of a module by name (None: there is none). ``evaluate`` gives the value of a
@@ -55,7 +55,7 @@ def check(
 
 def _check(
     unit: ast.SourceUnit, file: SourceFile, load: Load, evaluate: Evaluate, syntax: Sequence[Diagnostic],
-) -> tuple[hir.Program | None, list[Diagnostic]]:
+) -> tuple[hir.CheckedProgram | None, list[Diagnostic]]:
     root = Module("", file, unit)
     checker = Checker(root, load, evaluate, check_body, sign)
     checker.note_syntax(file, unit, syntax)
@@ -83,7 +83,7 @@ def _check(
     if not good or order is None or any(item.is_error for item in diagnostics):
         return None, diagnostics
     functions = tuple(instance.function for instance in order)
-    return hir.Program(functions, tuple(tests), file, constants, checker.usage), diagnostics
+    return hir.CheckedProgram(functions, tuple(tests), file, constants, checker.usage), diagnostics
 
 
 _KINDS: dict[type[ast.Item], str] = {

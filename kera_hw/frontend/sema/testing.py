@@ -87,7 +87,8 @@ def evaluate_test(test: LoweredTest) -> Sequence[Array]:
 
 
 def run_tests(
-    program: hir.Program, selected: Callable[[str], bool] | None = None, evaluate: Evaluate = evaluate_test,
+    program: hir.CheckedProgram, selected: Callable[[str], bool] | None = None,
+    evaluate: Evaluate = evaluate_test,
 ) -> list[TestResult]:
     """Run the program's tests in order; ``selected`` chooses by name. One result each, never an exception."""
     ctx = new_testing()

@@ -9,7 +9,7 @@ from kera_hw.frontend.sema.tree import hir
 from kera_hw.support import Diagnostic, Span
 
 
-def lint(program: hir.Program) -> list[Diagnostic]:
+def lint(program: hir.CheckedProgram) -> list[Diagnostic]:
     """Warnings about the root file; what it imports is for its own check."""
     found = [
         *lint_names(program.usage, program.root),
@@ -19,7 +19,7 @@ def lint(program: hir.Program) -> list[Diagnostic]:
     return sorted(found, key=lambda item: item.span or Span(0, 0))
 
 
-def _lint_arms(program: hir.Program) -> Iterator[Diagnostic]:
+def _lint_arms(program: hir.CheckedProgram) -> Iterator[Diagnostic]:
     """Arms that no value reaches in any instance of their function."""
     for verdicts in program.usage.arms.values():
         first = verdicts[0]

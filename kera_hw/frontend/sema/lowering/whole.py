@@ -74,7 +74,7 @@ def new_lowering(store: Store | None = None) -> Lowering:
     return Lowering(store if store is not None else Store(), EXPR_HANDLERS, STMT_HANDLERS)
 
 
-def lower_program(program: hir.Program, store: Store | None = None) -> tuple[Graph, list[Diagnostic]]:
+def lower_program(program: hir.CheckedProgram, store: Store | None = None) -> tuple[Graph, list[Diagnostic]]:
     """The graph of a checked, proved program: one export per `pub` item of the root file.
 
     A function that has no lowering gives a warning (K0502) and is left out, as are its callers.

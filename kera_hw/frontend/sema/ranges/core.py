@@ -12,7 +12,7 @@ from typing import Any
 
 from kera_hw.frontend.sema.ranges.linear import known, linear
 from kera_hw.frontend.sema.ranges.state import State
-from kera_hw.frontend.sema.ranges.store import MAX_DEPTH, Store
+from kera_hw.frontend.sema.ranges.store import MAX_DEPTH, SymbolStore
 from kera_hw.frontend.sema.ranges.symbol import Head, Known, Symbol, Symbols
 from kera_hw.frontend.sema.tree import hir
 from kera_hw.frontend.sema.tree.walk import bound_vars
@@ -53,17 +53,17 @@ class Scope:
 
 
 @dataclass(eq=False, slots=True)
-class Context:
+class ProofContext:
     """What loops were found to keep, so that the next look at one starts there: by loop and call, inside
     one another as they are run."""
 
     heads: dict[tuple[hir.Var, int], Head] = field(default_factory=dict[tuple[hir.Var, int], Head])
     found: dict[Any, Known | None] = field(default_factory=dict[Any, "Known | None"])
     cases: tuple[Any, ...] = ()
-    inner: dict[int, Context] = field(default_factory=dict[int, "Context"])
+    inner: dict[int, ProofContext] = field(default_factory=dict[int, "ProofContext"])
 
-    def enter(self, part: object) -> Context:
-        return self.inner.setdefault(id(part), Context())
+    def enter(self, part: object) -> ProofContext:
+        return self.inner.setdefault(id(part), ProofContext())
 
 
 class Prover:
@@ -74,9 +74,9 @@ class Prover:
         self.reported: set[tuple[str, Span]] = set()
         self.summaries: dict[hir.Function, Summary] = {}
         self.sizes: dict[hir.Function, int] = {}
-        self.store = Store()
+        self.store = SymbolStore()
         self.scope = Scope(None)
-        self.context = Context()
+        self.context = ProofContext()
         self._quiet = 0
         self._exprs = expr_rules
         self._stmts = stmt_rules
@@ -95,7 +95,7 @@ class Prover:
             self._quiet -= 1
 
     @contextmanager
-    def within(self, context: Context) -> Generator[None]:
+    def within(self, context: ProofContext) -> Generator[None]:
         outer, self.context = self.context, context
         try:
             yield

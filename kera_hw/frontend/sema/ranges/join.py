@@ -4,7 +4,7 @@ from __future__ import annotations
 from kera_hw.frontend.sema.ranges.linear import known
 from kera_hw.frontend.sema.ranges.residue import hull_residue
 from kera_hw.frontend.sema.ranges.state import State
-from kera_hw.frontend.sema.ranges.store import MAX_DEPTH, Store
+from kera_hw.frontend.sema.ranges.store import MAX_DEPTH, SymbolStore
 from kera_hw.frontend.sema.ranges.symbol import Symbol, Symbols
 from kera_hw.ops.intervals import Interval
 
@@ -12,7 +12,8 @@ _NONE = Interval(0, -1)
 
 
 def join(
-    store: Store, condition: Symbol, first: State, second: State, values: tuple[Symbols, Symbols] = ((), ())
+    store: SymbolStore, condition: Symbol, first: State, second: State,
+    values: tuple[Symbols, Symbols] = ((), ()),
 ) -> tuple[State, Symbols]:
     """The state after either, ``first`` where the condition holds, and what they gave as one value."""
     if first.dead:
@@ -73,7 +74,8 @@ def _common(first: State, second: State, made: bool = True) -> State:
 
 
 def _either(
-    store: Store, condition: Symbol, first: tuple[State, Symbol], second: tuple[State, Symbol], out: State
+    store: SymbolStore, condition: Symbol, first: tuple[State, Symbol], second: tuple[State, Symbol],
+    out: State,
 ) -> Symbol:
     """A value from one of two states; its range, which their facts may sharpen, is a fact after."""
     a, b = known(*first), known(*second)

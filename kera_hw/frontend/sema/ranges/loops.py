@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kera_hw.frontend.sema.ranges.core import Context, Prover
+from kera_hw.frontend.sema.ranges.core import ProofContext, Prover
 from kera_hw.frontend.sema.ranges.linear import known
 from kera_hw.frontend.sema.ranges.refine import refine_equal
 from kera_hw.frontend.sema.ranges.state import State
@@ -64,7 +64,7 @@ def checked_round(prover: Prover, solved: Solved, round_: Round) -> State:
     if prover.quiet:
         return solved.end
     end = solved.head.copy()
-    with prover.within(Context()):
+    with prover.within(ProofContext()):
         round_(end)
     return end
 
@@ -87,7 +87,7 @@ class _Solver:
     few values that decides how it goes on: where a counter is while it goes up, or in a machine's state."""
 
     def __init__(
-        self, prover: Prover, entry: State, leaves: Sequence[Leaf], round_: Round, context: Context
+        self, prover: Prover, entry: State, leaves: Sequence[Leaf], round_: Round, context: ProofContext
     ) -> None:
         self.prover = prover
         self.entry = entry

@@ -9,7 +9,7 @@ from __future__ import annotations
 from kera_hw.frontend.sema.ranges import calls as ranges_call
 from kera_hw.frontend.sema.ranges import expressions as ranges_expr
 from kera_hw.frontend.sema.ranges import statements as ranges_stmt
-from kera_hw.frontend.sema.ranges.core import Context, ExprRule, Prover, Scope, StmtRule, Summary
+from kera_hw.frontend.sema.ranges.core import ExprRule, ProofContext, Prover, Scope, StmtRule, Summary
 from kera_hw.frontend.sema.ranges.linear import known
 from kera_hw.frontend.sema.ranges.loops import checked_round, solve
 from kera_hw.frontend.sema.ranges.state import State
@@ -50,12 +50,12 @@ STMT_RULES: dict[type, StmtRule] = {
 }
 
 
-def prove_indices(program: hir.Program) -> list[Diagnostic]:
+def prove_indices(program: hir.CheckedProgram) -> list[Diagnostic]:
     """A K0301 for every index of the program, its tests and constants included, that may leave its axis."""
     return analysed(program).diagnostics
 
 
-def analysed(program: hir.Program) -> Prover:
+def analysed(program: hir.CheckedProgram) -> Prover:
     """With what is claimed of each function's results as well."""
     prover = Prover(EXPR_RULES, STMT_RULES)
     for function in program.functions:
@@ -86,7 +86,7 @@ def _prove_function(prover: Prover, function: hir.Function) -> Summary:
         results[:] = [known(head, symbol) for symbol in result]
 
     leaves = [(held.var, leaf) for held in function.states for leaf in range(len(entry.values[held.var]))]
-    with prover.scoped(Scope(function)), prover.within(Context()):
+    with prover.scoped(Scope(function)), prover.within(ProofContext()):
         if leaves:
             end = checked_round(prover, solve(prover, entry, leaves, item, function), item)
         else:

@@ -23,7 +23,7 @@ UPDATE = "update"  # args: tensor, indices, new element
 _HULLS = frozenset((UPDATE, "pack"))  # of the range that all of the operands with such a range have
 
 
-class Store:
+class SymbolStore:
     """Makes symbols, equal ones once."""
 
     def __init__(self) -> None:

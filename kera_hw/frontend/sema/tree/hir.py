@@ -401,7 +401,7 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class CheckedProgram:
     """A checked program: instances in dependency order (callees first), exports among them, tests.
 
     ``constants`` are the expressions evaluated at compile time, with their files: their indices are proved

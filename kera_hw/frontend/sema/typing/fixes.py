@@ -32,7 +32,7 @@ _SIMPLE = (
 _MOST_SHOWN = 40
 
 
-class Place(Protocol):
+class Around(Protocol):
     """Where an expression stands."""
 
     @property
@@ -78,7 +78,7 @@ class _Target(NamedTuple):
             raise _NoPlace
 
 
-def conversion(place: Place, span: Span, source: Type, target: Type) -> Fix | None:
+def conversion(place: Around, span: Span, source: Type, target: Type) -> Fix | None:
     """Of a whole value to the type that is needed, both known scalars or elements."""
     if isinstance(source, IntType) and isinstance(target, BoolType):
         return compared_with_zero(place, span)
@@ -99,7 +99,7 @@ def conversion(place: Place, span: Span, source: Type, target: Type) -> Fix | No
     return Fix(f"change one of the types; `{cast}` {loss(target, source)}")
 
 
-def for_operands(place: Place, values: Sequence[Operand], op: str = "", kept: bool = False) -> Fix | None:
+def for_operands(place: Around, values: Sequence[Operand], op: str = "", kept: bool = False) -> Fix | None:
     """Of the operands of an operation to a type that holds them all. ``op``: an operator, "" for a built-in;
     ``kept``: the first is the target of an assignment, which keeps its type."""
     kinds = [scalar_part(value.type) for value in values]
@@ -123,7 +123,7 @@ def for_operands(place: Place, values: Sequence[Operand], op: str = "", kept: bo
     return _joined(place, values, [target] * len(kinds), whole=bool(op), nested=bool(op) and not kept)
 
 
-def _for_factors(place: Place, values: Sequence[Operand], kinds: Sequence[Type]) -> Fix | None:
+def _for_factors(place: Around, values: Sequence[Operand], kinds: Sequence[Type]) -> Fix | None:
     """A product of fixed point is exact, and has the formats of both."""
     target = next((kind for kind in kinds if isinstance(kind, FloatType)), None)
     if target is not None:
@@ -136,7 +136,7 @@ def _for_factors(place: Place, values: Sequence[Operand], kinds: Sequence[Type])
 
 
 def _joined(
-    place: Place, values: Sequence[Operand], targets: Sequence[Type], whole: bool, nested: bool,
+    place: Around, values: Sequence[Operand], targets: Sequence[Type], whole: bool, nested: bool,
 ) -> Fix | None:
     """The operands in their types; ``whole``: of an operator, which is shown with both of them."""
     wrong = [(value, target) for value, target in zip(values, targets) if scalar_part(value.type) != target]
@@ -156,7 +156,7 @@ def _joined(
     return Fix(f"convert with {names}", span, _applied(place, span, edits))
 
 
-def _applied(place: Place, whole: Span, edits: Sequence[_Edit]) -> str:
+def _applied(place: Around, whole: Span, edits: Sequence[_Edit]) -> str:
     made, start = "", whole.start
     for edit in sorted(edits):
         made += place.file.text(Span(start, edit.span.start)) + edit.text
@@ -164,7 +164,7 @@ def _applied(place: Place, whole: Span, edits: Sequence[_Edit]) -> str:
     return made + place.file.text(Span(start, whole.end))
 
 
-def _converted(place: Place, span: Span, source: Type, target: Type, nested: bool) -> str | None:
+def _converted(place: Around, span: Span, source: Type, target: Type, nested: bool) -> str | None:
     """The text of an expression in another type; ``nested``: as an operand, which wants parentheses."""
     node = _at(place, span)
     if isinstance(node, ast.StructLitField):
@@ -179,7 +179,7 @@ def _converted(place: Place, span: Span, source: Type, target: Type, nested: boo
     return _applied(place, span, edits)
 
 
-def _with_brackets(place: Place, span: Span) -> Span:
+def _with_brackets(place: Around, span: Span) -> Span:
     """The place of an expression with the parentheses around it."""
     view = _at(place, span)
     node = view.node if view is not None else None
@@ -188,7 +188,7 @@ def _with_brackets(place: Place, span: Span) -> Span:
     return node.span if node is not None else span
 
 
-def _at(place: Place, span: Span) -> ast.Ast | None:
+def _at(place: Around, span: Span) -> ast.Ast | None:
     """The outermost expression, or field of a struct literal, that covers a span exactly."""
     node = place.module.unit.node
     while True:
@@ -204,7 +204,7 @@ def _at(place: Place, span: Span) -> ast.Ast | None:
         node = inside[0]
 
 
-def _convert(place: Place, expr: ast.Expr | None, to: _Target, nested: bool, edits: list[_Edit]) -> None:
+def _convert(place: Around, expr: ast.Expr | None, to: _Target, nested: bool, edits: list[_Edit]) -> None:
     """Collect what turns an expression into one of the target type."""
     if expr is None:
         raise _NoPlace
@@ -234,14 +234,14 @@ def _convert(place: Place, expr: ast.Expr | None, to: _Target, nested: bool, edi
         edits.append(_cast(expr, to.type, nested))
 
 
-def _builtin_name(place: Place, call: ast.Call) -> str | None:
+def _builtin_name(place: Around, call: ast.Call) -> str | None:
     """What the call names, if nobody declared it."""
     declared = call.name is None or place.lookup(call.name, reads=False) is not None
     return None if declared else call.name
 
 
 def _convert_call(
-    place: Place, call: ast.Call, name: str, to: _Target, nested: bool, edits: list[_Edit],
+    place: Around, call: ast.Call, name: str, to: _Target, nested: bool, edits: list[_Edit],
 ) -> None:
     count = _WIDENS_ARGUMENTS.get(name)
     if name in _COMPUTES:
@@ -265,7 +265,7 @@ def _cast(expr: ast.Expr, target: Type, nested: bool) -> _Edit:
     return _Edit(expr.span, f"({made})" if nested else made)
 
 
-def compared_with_zero(place: Place, span: Span, whole: Span | None = None) -> Fix | None:
+def compared_with_zero(place: Around, span: Span, whole: Span | None = None) -> Fix | None:
     """Of an integer where a bool is needed; ``whole`` is what the comparison replaces, where that is more."""
     node, around = _at(place, span), _at(place, whole or span)
     if not isinstance(node, (*_SIMPLE, ast.Binary, ast.Unary)) or around is None:
