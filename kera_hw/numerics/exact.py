@@ -3,6 +3,8 @@
 A sum collects signed 32-bit digits in an int64 each, enough of them for every exponent (Kulisch's long
 accumulator); carries move once at the end, so up to 2^31 terms are exact. A product multiplies the
 significands as unbounded integers.
+
+Kulisch, "Computer Arithmetic and Validity", 2nd edition, 2013, chapter 8.
 """
 from __future__ import annotations
 

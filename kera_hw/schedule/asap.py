@@ -3,6 +3,10 @@
 Forward constraints (u, v, c), stage[v] >= stage[u] + c, always lead to a larger node, so one sweep settles
 them. Backward ones close the loops through state registers: stage[read] >= stage[write] - (II - 1); and tie
 what controls a register, or shows it once it is written, to the stage that writes it.
+
+Loops that bound the initiation interval are the recurrences of Rau, "Iterative modulo scheduling", MICRO
+1994, as constraints like those of Zhang and Liu, "SDC-based modulo scheduling for pipeline synthesis",
+ICCAD 2013.
 """
 from __future__ import annotations
 

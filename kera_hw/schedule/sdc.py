@@ -5,6 +5,10 @@ x_v - x_u >= c, so the matrix is totally unimodular and an optimal vertex is int
 floating point: what it gives is rounded and held against every row in integers. Where nothing is to be had
 from it (the program is too large, the limit of steps reached, the answer fails that check), the earliest
 schedule, which is exact, is improved node by node instead, and the plan says so.
+
+The formulation is that of Cong and Zhang, "An efficient and versatile scheduling algorithm based on SDC
+formulation", DAC 2006; the cost of a run kept for its last reader that of Leiserson and Saxe, "Retiming
+synchronous circuitry", 1991.
 """
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 Equal bits show equal values on a set of items. Where a cell's bits look like bits of the reference, the
 solver is asked whether they are, over operands that were replaced before, so that each question is local. A
 refutation becomes one more item to tell bits apart by. What is not proved stays as it is.
+
+Kuehlmann and Krohm, "Equivalence checking using cuts and heaps", DAC 1997.
 """
 from __future__ import annotations
 

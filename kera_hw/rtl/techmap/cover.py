@@ -3,6 +3,10 @@
 Works on whole vectors: a cut of a gate is up to K vectors and a truth table over them. Gates are covered by
 area flow (a shared gate's cost is split among its users), with a small price on depth; an adder may take a
 cut of up to three operands of the gate behind it for nothing.
+
+Cuts are enumerated and pruned as by Cong, Wu and Ding, "Cut ranking and pruning", FPGA 1999; area flow is
+due to Manohararajah, Brown and Vranesic, "Heuristics for area minimization in LUT-based FPGA technology
+mapping", 2006.
 """
 from __future__ import annotations
 

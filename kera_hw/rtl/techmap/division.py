@@ -4,6 +4,8 @@ The rows are non-restoring: each adds or subtracts the divisor by the sign of th
 chain. Early rows are as narrow as the dividend bits they have seen: where a divisor bit above that width is
 set, the row's divisor is masked to zero and its quotient bit is 0. The top bit of a row is kept inverted,
 which makes it the quotient bit and the next row's subtract control without an inverter.
+
+Ercegovac and Lang, "Digital Arithmetic", 2004, chapter 5.
 """
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 Every output of a group is a sum of signed digits ``±2^s · atom``. Pairs of digits that occur often are
 taken out as new atoms, the widest saving first; what remains of each output is joined narrowest and
 earliest pair first.
+
+Pairs of digits: Hartley, "Subexpression sharing in filters using canonic signed digit multipliers", 1996.
 """
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 Every output is the set of bits whose parity it is. Subsets of two to four bits that several outputs have in
 common become one gate each, most saving first, as long as every output still fits its depth.
+
+The greedy choice of what to share is that of Paar, "Optimized arithmetic for Reed-Solomon encoders", ISIT
+1997.
 """
 from __future__ import annotations
 

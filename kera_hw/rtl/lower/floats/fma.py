@@ -6,6 +6,8 @@ where an operand is subnormal and the product begins lower: either the addend's 
 and its lowest bit is far above the window's end, or the product is the larger one, and then what is shifted
 past the window is too small to cancel more than one of its bits. So an f32 unit adds in 51 bits rather than
 74. The larger exponent does not make the larger number: a negative difference is negated.
+
+Muller and others, "Handbook of Floating-Point Arithmetic", 2nd edition, 2018, section 8.5.
 """
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 Both are non-restoring: a row adds or subtracts by the sign of the row before it, so no row waits for a
 comparison. The operand carries a 1 above its top bit, which turns the row's sign bit over: it is at once the
 digit and the next row's subtract control.
+
+Ercegovac and Lang, "Digital Arithmetic", 2004, chapters 5 and 6.
 """
 from __future__ import annotations
 

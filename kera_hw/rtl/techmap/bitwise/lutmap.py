@@ -1,4 +1,8 @@
-"""Gates into LUTs: cuts of few leaves for every gate, the earliest, then the cheapest that is in time."""
+"""Gates into LUTs: cuts of few leaves for every gate, the earliest, then the cheapest that is in time.
+
+Mishchenko, Cho, Chatterjee and Brayton, "Combinational and sequential mapping with priority cuts", ICCAD
+2007.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -2,6 +2,8 @@
 
 A pass walks a graph from its leaves and writes a new one. What a replacement saves is counted on the old
 graph: the gates that only the cone's root needed, less those of the new shape that are not there already.
+
+Mishchenko, Chatterjee and Brayton, "DAG-aware AIG rewriting", DAC 2006.
 """
 from __future__ import annotations
 
