@@ -1,7 +1,7 @@
 """An export as a loop program: parameters, results and states are buffers by leaf, the body is its region."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from kera_hw.graph.node import Export, Node, Origin, Region, regions_in_order
 from kera_hw.loops.program import Buffer, LoopProgram
@@ -9,7 +9,6 @@ from kera_hw.lower import control, elementwise, reductions, tensors
 from kera_hw.lower.emitter import Emitter
 from kera_hw.lower.region import Lowering, Rule
 from kera_hw.lower.views import Value, View, whole
-from kera_hw.ops.expansions import EXPANSIONS, Expansion
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Trait
 from kera_hw.support import Diagnostic, KeraError
@@ -32,7 +31,7 @@ def refusal(node: Node) -> str | None:
     spec = OPS[node.opcode]
     if dict(node.attrs).get("order") == "exact" and isinstance(element_type(node.inputs[0].type), FloatType):
         return f"`{node.opcode}` in the order `exact` has no expansion into loops yet; choose another order."
-    known = node.opcode in RULES or node.opcode in EXPANSIONS or Trait.SOURCE in spec.traits
+    known = node.opcode in RULES or spec.expansion is not None or Trait.SOURCE in spec.traits
     return None if known else f"`{node.opcode}` has no rule for loop programs."
 
 
@@ -48,16 +47,16 @@ def check_lowerable(region: Region) -> None:
 
 def lower_export(
     export: Export, origins: Mapping[Node, Origin] | None = None,
-    expanding: Mapping[str, Expansion] | None = None,
+    expanding: Collection[str] = (),
 ) -> LoopProgram:
     """The loop program of an export; what it observes follows its results.
 
-    Element-wise operations in ``expanding`` are written out, as a target without them wants it. Raises
-    KeraError (K0701) where an operation has no loops.
+    Operations in ``expanding`` are written out by their expansions, as a target without them wants it.
+    Raises KeraError (K0701) where an operation has no loops.
     """
     check_lowerable(export.region)
     emit = Emitter()
-    rules = RULES | {name: elementwise.written_out(rule) for name, rule in (expanding or {}).items()}
+    rules = {name: rule for name, rule in RULES.items() if name not in expanding}
     lower = Lowering(emit, rules, origins or {})
     params = [
         Buffer(".".join(("in", name, *leaf.path)), element_type(leaf.type), shape_of(leaf.type), "param")

@@ -7,26 +7,28 @@ from dataclasses import replace
 
 import numpy as np
 
+from kera_hw.graph.expand import Expander
 from kera_hw.graph.node import Node, Origin, Ref, Region
-from kera_hw.graph.store import Store
 from kera_hw.loops.program import Affine, Literal, Operand, Place, of_var
 from kera_hw.lower.emitter import Emitter, bits_of
 from kera_hw.lower.views import Value, View, whole
-from kera_hw.ops.expansions import EXPANSIONS
 from kera_hw.types import TensorType, Type, element_type, numpy_dtype, shape_of
 
 Rule = Callable[["Lowering", Node, list[Value]], list[Value]]
 
 
 class Lowering:
-    """Lowers regions into one emitter. ``rules`` has one for every operation that is not refused."""
+    """Lowers regions into one emitter.
+
+    ``rules`` has one for every operation that is not refused, unless its expansion is what becomes loops.
+    """
 
     def __init__(self, emitter: Emitter, rules: Mapping[str, Rule], origins: Mapping[Node, Origin]) -> None:
         self.emit = emitter
         self.rules = rules
         self.origins = origins
         self._holders: Counter[str] = Counter()
-        self._store = Store()
+        self._expander = Expander()
 
     # Regions
 
@@ -66,18 +68,12 @@ class Lowering:
             return [args[index]]
         if node.opcode == "core.constant":
             return [self.constant(node)]
-        expansion = EXPANSIONS.get(node.opcode)
-        if expansion is not None:
-            return self.region(self._expanded(node), inputs)
-        return self.rules[node.opcode](self, node, inputs)
-
-    def _expanded(self, node: Node) -> Region:
-        """The region of a composite's expansion."""
-        store = self._store
-        params = [store.param(k, ref.type) for k, ref in enumerate(node.inputs)]
-        result = EXPANSIONS[node.opcode](store, params, dict(node.attrs))  # type: ignore[arg-type]
-        assert isinstance(result, Ref)
-        return store.region([ref.type for ref in params], [result])
+        rule = self.rules.get(node.opcode)
+        if rule is not None:
+            return rule(self, node, inputs)
+        expanded = self._expander.region_of(node)
+        assert expanded is not None, f"{node.opcode} has no loops, which should have been said before"
+        return self.region(expanded, inputs)
 
     # Values
 

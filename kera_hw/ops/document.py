@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from kera_hw.ops.registry import FAMILIES
-from kera_hw.ops.spec import OpSpec
+from kera_hw.ops.spec import Expansion, OpSpec
 from kera_hw.types import BF16, F16, F32, F64, I32
 
 _TITLES = {
@@ -49,8 +49,13 @@ def _row(spec: OpSpec) -> str:
     traits = ", ".join(sorted(trait.value for trait in spec.traits)) or "–"
     doc = spec.doc.replace("|", "\\|")
     if spec.expansion:
-        doc += f" Expansion `{spec.expansion}`."
+        doc += f" Expands: {_expansion_text(spec.expansion)}"
     return f"| `{spec.name}` | {attrs} | {doc} | {traits} | {_reference(spec)} |"
+
+
+def _expansion_text(rule: Expansion) -> str:
+    """What a rule says of itself, as one line."""
+    return " ".join((rule.__doc__ or "").split()).replace("|", "\\|")
 
 
 def _reference(spec: OpSpec) -> str:

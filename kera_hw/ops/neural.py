@@ -1,4 +1,4 @@
-"""Composite neural operations: one node each, defined by a documented expansion."""
+"""Composite neural operations: one node each, defined by its expansion."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -68,7 +68,7 @@ def _norm(verb: str, doc: str, function: Callable[[Array, Array, int, FloatType]
         kind = float_kind(call.arg_types[0])
         return (function(values, call.args[1], axis, kind).reshape(call.args[0].shape),)
 
-    return OpSpec(op, doc, infer, evaluate, attrs=("axis",), expansion=f"{verb}/1")
+    return OpSpec(op, doc, infer, evaluate, attrs=("axis",))
 
 
 def _infer_attention(types: Types, attrs: Attrs) -> Types:
@@ -93,14 +93,15 @@ def _attention(call: EvalCall) -> Sequence[Array]:
 
 TABLE: tuple[OpSpec, ...] = (
     OpSpec(
-        "neural.softmax", "e = exp(x - max x), then e / sum e, along an axis (-1: all as one).",
-        _infer_softmax, _softmax, attrs=("axis",), expansion="softmax/1",
+        "neural.softmax", "Powers of e divided by their sum, along an axis (-1: all as one).",
+        _infer_softmax, _softmax, attrs=("axis",),
     ),
-    _norm("layer_norm", "d = x - mean x, then d * rsqrt(mean(d * d) + eps), along an axis.",
+    _norm("layer_norm", "The mean taken away, and scaled to a variance of 1, along an axis (-1: all as one).",
           composites.layer_norm),
-    _norm("rms_norm", "x * rsqrt(mean(x * x) + eps), along an axis.", composites.rms_norm),
+    _norm("rms_norm", "Scaled to a mean square of 1, along an axis (-1: all as one).",
+          composites.rms_norm),
     OpSpec(
-        "neural.attention", "softmax((q kT) * s, axis 1) v with s the correctly rounded 1 / sqrt(d).",
-        _infer_attention, _attention, expansion="attention/1",
+        "neural.attention", "The rows of v weighed by how well those of k fit those of q.",
+        _infer_attention, _attention,
     ),
 )

@@ -1,5 +1,8 @@
-"""OPS: every operation by name, assembled from one table per family."""
+"""OPS: every operation by name, assembled from one table per family and what operations are made of."""
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
 
 from kera_hw.ops import (
     bits,
@@ -16,9 +19,10 @@ from kera_hw.ops import (
     reduce,
     tensor,
 )
+from kera_hw.ops.expansions import EXPANSIONS
 from kera_hw.ops.spec import OpSpec
 
-FAMILIES: dict[str, tuple[OpSpec, ...]] = {
+_TABLES: Mapping[str, tuple[OpSpec, ...]] = {
     "core": core.TABLE,
     "integer": integer.TABLE,
     "fixed": fixed.TABLE,
@@ -34,9 +38,16 @@ FAMILIES: dict[str, tuple[OpSpec, ...]] = {
     "effect": effect.TABLE,
 }
 
+FAMILIES: Mapping[str, tuple[OpSpec, ...]] = {
+    family: tuple(replace(spec, expansion=EXPANSIONS.get(spec.name)) for spec in table)
+    for family, table in _TABLES.items()
+}
+"""Rows by family, in the order of their tables."""
+
 OPS: dict[str, OpSpec] = {
     spec.name: spec
     for spec in sorted((spec for table in FAMILIES.values() for spec in table), key=lambda spec: spec.name)
 }
 assert len(OPS) == sum(map(len, FAMILIES.values())), "an operation has two rows"
 assert all(list(spec.attrs) == sorted(spec.attrs) for spec in OPS.values())
+assert EXPANSIONS.keys() <= OPS.keys(), EXPANSIONS.keys() - OPS.keys()

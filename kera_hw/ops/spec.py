@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -74,6 +74,33 @@ class EvalContext(Protocol):
         ...
 
 
+class Typed(Protocol):
+    """A value while an expansion is written."""
+
+    @property
+    def type(self) -> Type: ...
+
+
+V = TypeVar("V", bound=Typed)
+
+
+class Writer(Protocol[V]):
+    """Where an expansion's operations go: a graph, a loop program, a flat region."""
+
+    def op(self, opcode: str, *inputs: V, **attrs: AttrValue) -> V:
+        """The result of an operation that has one."""
+        ...
+
+    def constant(self, kind: Type, value: Array | int) -> V:
+        """A constant from its elements in storage form."""
+        ...
+
+
+Expansion = Callable[[Writer[Any], Sequence[Any], Attrs], "Sequence[Any] | None"]
+"""An operation's results by other operations; None on types where it is not made of others.
+
+That of an element-wise operation is given scalars.
+"""
 InferRule = Callable[[tuple[Type, ...], Attrs], tuple[Type, ...]]
 EvaluateRule = Callable[["EvalCall"], Sequence[Array]]
 UnsupportedRule = Callable[[tuple[Type, ...], tuple[Type, ...]], Type | None]
@@ -99,9 +126,10 @@ class OpSpec:
     """One operation.
 
     ``infer`` gives the result types or raises TypeRuleError; ``evaluate`` is the reference meaning;
-    ``attrs`` names the attributes in canonical (bytewise) order; ``expansion`` names the documented
-    expansion of a composite; ``effect`` the token kind it orders on. ``unsupported`` tells from operand and
-    result types whether ``evaluate`` would raise Unsupported, and on which type: None when it computes.
+    ``attrs`` names the attributes in canonical (bytewise) order; ``effect`` the token kind it orders on.
+    ``expansion`` writes it as other operations, with the same bits on every input; its docstring is printed.
+    ``unsupported`` tells from operand and result types whether ``evaluate`` would raise Unsupported, and on
+    which type: None when it computes.
     """
 
     name: str
@@ -111,7 +139,7 @@ class OpSpec:
     traits: frozenset[Trait] = field(default_factory=frozenset[Trait])
     attrs: tuple[str, ...] = ()
     effect: str | None = None
-    expansion: str | None = None
+    expansion: Expansion | None = None
     since: int = 1
     unsupported: UnsupportedRule | None = None
 

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from kera_hw.graph import Export
-from kera_hw.graph.node import Ref, Region
+from kera_hw.graph.expand import Expander
+from kera_hw.graph.node import Region
 from kera_hw.graph.store import Store
 from kera_hw.interp import run_region
 from kera_hw.loops.evaluator import run_program
@@ -16,7 +17,7 @@ from kera_hw.loops.rewrite import statements
 from kera_hw.loops.verifier import verify_loops
 from kera_hw.lower.export import lower_export
 from kera_hw.numerics.elementary import FUNCTIONS, evaluate
-from kera_hw.ops.elementary import EXPANSIONS
+from kera_hw.ops.expansions.elementary import EXPANSIONS
 from kera_hw.ops.registry import OPS
 from kera_hw.types import BF16, F16, F32, F64, FloatType, TensorType, TupleType
 from tests.elementary_arguments import arguments
@@ -27,9 +28,9 @@ FORMATS = (F16, BF16, F32, F64)
 
 def expanded(name: str, kind: FloatType) -> Region:
     store = Store()
-    result = EXPANSIONS[f"floating.{name}"](store, [store.param(0, kind)], {})  # type: ignore[arg-type]
-    assert isinstance(result, Ref)
-    return store.region([kind], [result])
+    region = Expander().region_of(store.node(f"floating.{name}", [store.param(0, kind)]))
+    assert region is not None
+    return region
 
 
 @pytest.mark.parametrize("kind", FORMATS, ids=str)

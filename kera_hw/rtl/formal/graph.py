@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from kera_hw.graph.expand import Expander
 from kera_hw.graph.node import Node, Ref, Region
 from kera_hw.ops.core import decode_constant
 from kera_hw.ops.registry import OPS
@@ -29,6 +30,7 @@ class Translator:
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
+        self._expander = Expander()
 
     def value(self, kind: Type, bits: Term) -> Term:
         """The value of a scalar type that a bit pattern stands for."""
@@ -76,6 +78,9 @@ class Translator:
             return handler(self, node, args)
         if node.opcode in blocks.MOVING:
             return [blocks.move(node, args)]
+        expanded = self._expander.region_of(node)
+        if expanded is not None:
+            return self.region(expanded, args)
         if node.opcode.startswith("reduce."):
             return [Reducer(self.apply, self.constant, node).run(args)]
         return self._elementwise(node, args)

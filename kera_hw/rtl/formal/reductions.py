@@ -244,7 +244,6 @@ Fold = Callable[[Reducer, Sequence[Term]], Term]
 _FOLDS: Mapping[str, Fold] = {
     "sum": Reducer.total,
     "prod": Reducer.prod,
-    "mean": Reducer.mean,
     "min": Reducer.least,
     "max": Reducer.greatest,
     "any": lambda self, items: self.logic("or", 0)(items),

@@ -10,6 +10,7 @@ from typing import cast
 
 import numpy as np
 
+from kera_hw.graph.expand import Expander
 from kera_hw.graph.node import Export, Node, Ref, Region, Scopes, within
 from kera_hw.graph.store import Store
 from kera_hw.rtl.lower import convert, reductions, tensors
@@ -42,6 +43,7 @@ class Flattener:
         self.store = store
         self.meter = meter
         self.builder = Builder(store, interval, carry_logic, meter)
+        self._expander = Expander()
         self._scopes: Scopes = ()
         self.handlers: dict[str, Callable[[Node, list[Value]], list[Value]]] = {
             "control.call": self._call,
@@ -85,6 +87,9 @@ class Flattener:
         handler = self.handlers.get(node.opcode)
         if handler is not None:
             return handler(node, args)
+        expanded = self._expander.region_of(node)
+        if expanded is not None:
+            return self.run(expanded, args)
         return self._elementwise(node, args)
 
     def _elementwise(self, node: Node, args: list[Value]) -> list[Value]:

@@ -91,18 +91,6 @@ def _arg(want_low: bool) -> Handler:
     return handler
 
 
-def _mean(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
-    kind = element_type(node.types[0])
-    join = _joiner(builder, "integer.add")
-
-    def finish(items: list[Ref]) -> Ref:
-        total = tree(items, join) if items else builder.const(kind, 0)
-        count = kind.wrap(len(items)) if isinstance(kind, IntType) else len(items)
-        return builder.op("integer.div", total, builder.const(kind, count))
-
-    return reduce_rows(node, args, finish)
-
-
 def _products(builder: Builder, kind: Type, pairs: list[tuple[Ref, Ref]]) -> Ref:
     if not pairs:
         return builder.const(kind, 0)
@@ -200,7 +188,6 @@ HANDLERS: dict[str, Handler] = {
     "reduce.max": _ordered("integer.max", "bits.or"),
     "reduce.argmin": _arg(True),
     "reduce.argmax": _arg(False),
-    "reduce.mean": _mean,
     "reduce.dot": _dot,
     "reduce.matmul": _matmul,
     "reduce.conv2d": _conv2d,

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from typing import cast
 
 from kera_hw.graph.node import Node, Ref
+from kera_hw.ops.registry import OPS
+from kera_hw.ops.spec import Trait
 from kera_hw.rtl.lower.builder import Builder, carrier
 from kera_hw.rtl.lower.convert import of_raw, raw_of
-from kera_hw.rtl.lower.floats import convert, neural, reductions, table
+from kera_hw.rtl.lower.floats import convert, reductions, table
 from kera_hw.rtl.lower.floats.canonical import canonical, mark
 from kera_hw.rtl.lower.values import Value, elementwise
 from kera_hw.types import FloatType, Type, element_type
@@ -38,7 +40,7 @@ def is_computing(node: Node) -> bool:
 
 
 def handler_of(node: Node) -> Handler | None:
-    """How a node over floats is lowered; None where it has none or only moves them.
+    """How a node over floats is lowered; None where it only moves them, or is made of other operations.
 
     Raises LoweringError (K0701) for an operation without a unit.
     """
@@ -48,9 +50,11 @@ def handler_of(node: Node) -> Handler | None:
     found = _HANDLERS.get(node.opcode)
     if found is not None:
         return found
-    if node.opcode not in table.UNITS:
+    if node.opcode in table.UNITS:
+        return _unit
+    if OPS[node.opcode].expansion is None or Trait.ELEMENTWISE in OPS[node.opcode].traits:
         raise table.refusal(node.opcode, kind)
-    return _unit
+    return None
 
 
 def _unit(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
@@ -100,7 +104,6 @@ _HANDLERS: dict[str, Handler] = {
     "convert.cast": _cast,
     "convert.bitcast": _bitcast,
     **reductions.HANDLERS,
-    **neural.HANDLERS,
 }
 
 

@@ -114,30 +114,8 @@ def _reduced(opcode: str, empty: int) -> Callable[[Builder, Node, list[Value]], 
     return handler
 
 
-def total(builder: Builder, kind: FloatType, items: Sequence[Ref]) -> Ref:
-    """The sum in the default order."""
-    return _folded(_plain(builder, "floating.add", kind), "lanes", [(item,) for item in items])
-
-
-def divided(builder: Builder, kind: FloatType, value: Ref, count: int) -> Ref:
-    """``value / count``; by a power of two as the product with its inverse, which rounds the same."""
-    if count & (count - 1) == 0 and count.bit_length() < (1 << (kind.exponent_bits - 1)) - 1:
-        bias = (1 << (kind.exponent_bits - 1)) - 1
-        inverse = (bias - count.bit_length() + 1) << kind.fraction_bits
-        return apply(builder, "floating.mul", kind, value, builder.const(_word(kind), inverse))
-    return apply(builder, "floating.div", kind, value, _constant(builder, kind, count))
-
-
 def _word(kind: FloatType) -> IntType:
     return IntType(kind.width_bits, False)
-
-
-def _mean(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
-    def finish(items: list[Ref]) -> Ref:
-        found = _fold(builder, node, "floating.add", [(item,) for item in items], 0)
-        return divided(builder, _kind(node), found, len(items))
-
-    return shapes.reduce_rows(node, args, finish)
 
 
 def _extreme(opcode: str) -> Callable[[Builder, Node, list[Value]], list[Value]]:
@@ -204,12 +182,6 @@ def matmul(a: Tensor, b: Tensor, chain: Callable[[list[Term]], Ref]) -> Tensor:
     return Tensor((rows, columns), tuple(items))
 
 
-def fused_matmul(builder: Builder, kind: FloatType, a: Tensor, b: Tensor) -> Tensor:
-    """A product of matrices as ``attention`` takes it."""
-    chain = _products(builder, kind, "fused")
-    return matmul(a, b, lambda pairs: _sequence(chain, pairs) if pairs else builder.const(_word(kind), 0))
-
-
 def _matmul(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
     a, b = args
     assert isinstance(a, Tensor) and isinstance(b, Tensor)
@@ -231,7 +203,10 @@ def _avg_pool(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
     chain = _plain(builder, "floating.add", kind)
 
     def finish(items: list[Ref]) -> Ref:
-        return divided(builder, kind, _sequence(chain, [(item,) for item in items]), len(items))
+        return apply(
+            builder, "floating.div", kind, _sequence(chain, [(item,) for item in items]),
+            _constant(builder, kind, len(items)),
+        )
 
     return shapes.pool(node, args, finish)
 
@@ -239,7 +214,6 @@ def _avg_pool(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
 HANDLERS: dict[str, Callable[[Builder, Node, list[Value]], list[Value]]] = {
     "reduce.sum": _reduced("floating.add", 0),
     "reduce.prod": _reduced("floating.mul", 1),
-    "reduce.mean": _mean,
     "reduce.min": _extreme("floating.min"),
     "reduce.max": _extreme("floating.max"),
     "reduce.argmin": _position(True),

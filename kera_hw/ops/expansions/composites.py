@@ -1,36 +1,13 @@
-"""What composite operations are made of, as operations of the registry: built once, read by every target.
-
-An expansion writes its operations through a builder, so that the same rule makes a region of the graph or
-anything else. Each step rounds on its own; sums are in the default order.
-"""
+"""Composites of floats as steps that round on their own; sums are in the default order."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar, cast
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from kera_hw.numerics import composites, floats
-from kera_hw.numerics.arrays import Array
-from kera_hw.ops.spec import Attrs, AttrValue
-from kera_hw.types import FloatType, TensorType, Type, element_type
-
-
-class Typed(Protocol):
-    """A value while an expansion is written."""
-
-    @property
-    def type(self) -> Type: ...
-
-
-V = TypeVar("V", bound=Typed)
-
-
-class Writer(Protocol[V]):
-    """Where an expansion's operations go."""
-
-    def op(self, opcode: str, *inputs: V, **attrs: AttrValue) -> V: ...
-    def constant(self, kind: Type, value: Array) -> V: ...
+from kera_hw.ops.spec import Attrs, Expansion, Typed, V, Writer
+from kera_hw.types import FloatType, TensorType, element_type
 
 
 def _tensor(value: Typed) -> TensorType:
@@ -52,12 +29,12 @@ def _flat(to: Writer[V], x: V, axis: int) -> tuple[V, int]:
 
 
 def _along(to: Writer[V], reduced: V, like: V, axis: int) -> V:
-    """A reduction's result beside every element that it was made from."""
+    """A reduction's result beside every element that it was made from; a scalar goes with all as it is."""
+    if not isinstance(reduced.type, TensorType):
+        return reduced
     shape = _tensor(like).shape
     kept = (*shape[:axis], 1, *shape[axis + 1 :])
-    if isinstance(reduced.type, TensorType):
-        reduced = to.op("tensor.reshape", reduced, shape=kept)
-    return to.op("tensor.broadcast", reduced, shape=shape)
+    return to.op("tensor.broadcast", to.op("tensor.reshape", reduced, shape=kept), shape=shape)
 
 
 def _shaped(to: Writer[V], result: V, like: V) -> V:
@@ -66,13 +43,13 @@ def _shaped(to: Writer[V], result: V, like: V) -> V:
     return to.op("tensor.reshape", result, shape=_tensor(like).shape)
 
 
-def softmax(to: Writer[V], args: Sequence[V], attrs: Attrs) -> V:
+def softmax(to: Writer[V], args: Sequence[V], attrs: Attrs) -> Sequence[V]:
     """e = exp(x - max x), then e / sum e."""
     x, axis = _flat(to, args[0], attrs["axis"])
     peak = _along(to, to.op("reduce.max", x, axis=axis), x, axis)
     powers = to.op("floating.exp", to.op("floating.sub", x, peak))
     total = to.op("reduce.sum", powers, axis=axis, order="lanes")
-    return _shaped(to, to.op("floating.div", powers, _along(to, total, x, axis)), args[0])
+    return (_shaped(to, to.op("floating.div", powers, _along(to, total, x, axis)), args[0]),)
 
 
 def _scale(to: Writer[V], x: V, eps: V, axis: int) -> V:
@@ -81,32 +58,32 @@ def _scale(to: Writer[V], x: V, eps: V, axis: int) -> V:
     return _along(to, to.op("floating.rsqrt", to.op("floating.add", square, eps)), x, axis)
 
 
-def layer_norm(to: Writer[V], args: Sequence[V], attrs: Attrs) -> V:
+def layer_norm(to: Writer[V], args: Sequence[V], attrs: Attrs) -> Sequence[V]:
     """d = x - mean x, then d * rsqrt(mean(d * d) + eps)."""
     x, axis = _flat(to, args[0], attrs["axis"])
     mean = to.op("reduce.mean", x, axis=axis, order="lanes")
     centred = to.op("floating.sub", x, _along(to, mean, x, axis))
     scaled = to.op("floating.mul", centred, _scale(to, centred, args[1], axis))
-    return _shaped(to, scaled, args[0])
+    return (_shaped(to, scaled, args[0]),)
 
 
-def rms_norm(to: Writer[V], args: Sequence[V], attrs: Attrs) -> V:
+def rms_norm(to: Writer[V], args: Sequence[V], attrs: Attrs) -> Sequence[V]:
     """x * rsqrt(mean(x * x) + eps)."""
     x, axis = _flat(to, args[0], attrs["axis"])
-    return _shaped(to, to.op("floating.mul", x, _scale(to, x, args[1], axis)), args[0])
+    return (_shaped(to, to.op("floating.mul", x, _scale(to, x, args[1], axis)), args[0]),)
 
 
-def attention(to: Writer[V], args: Sequence[V], attrs: Attrs) -> V:
+def attention(to: Writer[V], args: Sequence[V], attrs: Attrs) -> Sequence[V]:
     """softmax((q kT) * s, axis 1) v with s the correctly rounded 1 / sqrt(d)."""
     q, k, v = args
     kind = _float(q)
     root = to.constant(kind, composites.inverse_root(_tensor(q).shape[1], kind)[0])
     turned = to.op("tensor.permute", k, axes=(1, 0))
     scores = to.op("floating.mul", to.op("reduce.matmul", q, turned, mul="fused"), root)
-    return to.op("reduce.matmul", to.op("neural.softmax", scores, axis=1), v, mul="fused")
+    return (to.op("reduce.matmul", to.op("neural.softmax", scores, axis=1), v, mul="fused"),)
 
 
-def mean(to: Writer[V], args: Sequence[V], attrs: Attrs) -> V:
+def mean(to: Writer[V], args: Sequence[V], attrs: Attrs) -> Sequence[V]:
     """The sum divided by the count, which is first converted to the element type."""
     x, axis = args[0], int(attrs["axis"])
     count = _tensor(x).size if axis == -1 else _tensor(x).shape[axis]
@@ -114,16 +91,14 @@ def mean(to: Writer[V], args: Sequence[V], attrs: Attrs) -> V:
     total = to.op("reduce.sum", x, axis=axis, order=attrs["order"])
     if isinstance(kind, FloatType):
         number = to.constant(kind, floats.from_integer(np.array([count]), kind)[0])
-        return to.op("floating.div", total, number)
-    return to.op("integer.div", total, to.constant(kind, np.array(count)))
+        return (to.op("floating.div", total, number),)
+    return (to.op("integer.div", total, to.constant(kind, count)),)
 
 
-Expansion = Callable[[Writer[Typed], Sequence[Typed], Attrs], Typed]
-
-EXPANSIONS: dict[str, Expansion] = {
-    name: cast(Expansion, rule) for name, rule in (
-        ("neural.softmax", softmax), ("neural.layer_norm", layer_norm), ("neural.rms_norm", rms_norm),
-        ("neural.attention", attention), ("reduce.mean", mean),
-    )
+EXPANSIONS: Mapping[str, Expansion] = {
+    "neural.softmax": softmax,
+    "neural.layer_norm": layer_norm,
+    "neural.rms_norm": rms_norm,
+    "neural.attention": attention,
+    "reduce.mean": mean,
 }
-"""By operation. Each equals its row's ``evaluate``, bit for bit."""

@@ -7,16 +7,13 @@ host makes; no program lets the bits of a NaN into another value.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from typing import cast
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from kera_hw.numerics import elementary
 from kera_hw.numerics.elementary.program import Program, Sort, Step
-from kera_hw.ops.expansions import Expansion, V, Writer
-from kera_hw.ops.spec import Attrs
+from kera_hw.ops.spec import Attrs, Expansion, V, Writer
 from kera_hw.types import F64, FloatType, IntType, TensorType, Type
 
 WORD = IntType(64, False)
@@ -87,18 +84,24 @@ def write(to: Writer[V], program: Program, argument: V) -> V:
     return values[program.result]
 
 
-def expand(name: str, to: Writer[V], args: Sequence[V], attrs: Attrs) -> V:
-    """A function of ``numerics.elementary.FUNCTIONS`` of a scalar, in any format."""
+def _written(name: str, to: Writer[V], args: Sequence[V], attrs: Attrs) -> Sequence[V]:
     (x,) = args
     kind = x.type
     assert isinstance(kind, FloatType), "the functions are written out for scalars"
     program = elementary.program(name, kind)
     if kind == F64:
-        return write(to, program, x)
-    return to.op("convert.cast", write(to, program, to.op("convert.cast", x, type=F64)), type=kind)
+        return (write(to, program, x),)
+    return (to.op("convert.cast", write(to, program, to.op("convert.cast", x, type=F64)), type=kind),)
 
 
-EXPANSIONS: dict[str, Expansion] = {
-    f"floating.{name}": cast(Expansion, partial(expand, name)) for name in elementary.FUNCTIONS
+def _function(name: str) -> Expansion:
+    def rule(to: Writer[V], args: Sequence[V], attrs: Attrs) -> Sequence[V]:
+        """The fixed program over f64 and 64-bit words, with tables."""
+        return _written(name, to, args, attrs)
+
+    return rule
+
+
+EXPANSIONS: Mapping[str, Expansion] = {
+    f"floating.{name}": _function(name) for name in elementary.FUNCTIONS
 }
-"""By operation, on scalars. Each equals its row's ``evaluate``, bit for bit."""
