@@ -10,11 +10,15 @@ import numpy as np
 
 from kera_hw.graph.node import Node, Origin, Ref
 from kera_hw.graph.store import Store
+from kera_hw.ops.intervals import Interval, OpShape, apply_rule, raw_interval
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Array, AttrValue, EvalCall, RegionLike
 from kera_hw.rtl.lower.budget import Meter
-from kera_hw.rtl.lower.ranges import Range, result_range, type_range
 from kera_hw.types import BOOL, FixType, FloatType, IntType, Type, element_type, numpy_dtype
+
+_FIELDS = frozenset({"bits.cat", "bits.extract", "bits.test"})
+"""Wiring, taken for anything of its type while building. Technology mapping bounds it, from the finished
+region: what a region is, on which results of whole input spaces are recorded, does not hang on that."""
 
 
 class _OneItem:
@@ -57,7 +61,7 @@ class Builder:
         self.interval = interval
         self.carry_logic = carry_logic
         self._values: dict[Node, int | None] = {}
-        self._ranges: dict[Ref, Range] = {}
+        self._ranges: dict[Ref, Interval] = {}
         self._memo: dict[object, Ref] = {}
         self._made_for: dict[object, Origin | None] = {}
         self._places: set[tuple[object, str, int]] = set()
@@ -101,12 +105,12 @@ class Builder:
             return [self.const(carrier(element), int.from_bytes(piece, "little")) for piece in pieces]
         return [self.store.op("core.constant", type=element, value=piece) for piece in pieces]
 
-    def range(self, ref: Ref) -> Range:
+    def range(self, ref: Ref) -> Interval:
         """The interval the value lies in."""
         found = self._ranges.get(ref)
         if found is None:
             value = self.value(ref)
-            found = type_range(ref.type) if value is None else (value, value)
+            found = raw_interval(ref.type) if value is None else Interval(value, value)
             self._ranges[ref] = found
         return found
 
@@ -155,11 +159,17 @@ class Builder:
     def _make(self, opcode: str, inputs: tuple[Ref, ...], attrs: dict[str, AttrValue]) -> Ref:
         ref = Ref(self._node(opcode, inputs, attrs), 0)
         if ref not in self._ranges:
-            ranges = [self.range(item) for item in inputs]
-            width = width_of(inputs[0].type) if inputs else 1
-            self._ranges[ref] = result_range(opcode, ref.type, ranges, width)
+            self._ranges[ref] = self._interval(opcode, inputs, ref.type, attrs)
         low, high = self._ranges[ref]
         return self.const(ref.type, low) if low == high else ref
+
+    def _interval(
+        self, opcode: str, inputs: tuple[Ref, ...], kind: Type, attrs: dict[str, AttrValue]
+    ) -> Interval:
+        if opcode in _FIELDS:
+            return raw_interval(kind)
+        shape = OpShape(tuple(item.type for item in inputs), kind, attrs)
+        return apply_rule(opcode, [self.range(item) for item in inputs], shape) or raw_interval(kind)
 
     def _node(self, opcode: str, inputs: tuple[Ref, ...], attrs: dict[str, AttrValue]) -> Node:
         """The node of an operation, counted when it is a new one."""
@@ -242,7 +252,7 @@ class Builder:
     def _on_bits_and(self, x: tuple[Ref, ...], v: list[int | None], _: object) -> Ref | None:
         if x[0] == x[1]:
             return x[0]
-        ones = -1 if getattr(x[0].type, "signed", False) else type_range(x[0].type)[1]
+        ones = -1 if getattr(x[0].type, "signed", False) else raw_interval(x[0].type)[1]
         for a, b in ((0, 1), (1, 0)):
             if v[b] == 0:
                 return x[b]
@@ -255,7 +265,7 @@ class Builder:
             return x[0]
         if v[0] == 0:
             return x[1]
-        ones = -1 if getattr(x[0].type, "signed", False) else type_range(x[0].type)[1]
+        ones = -1 if getattr(x[0].type, "signed", False) else raw_interval(x[0].type)[1]
         return x[0] if v[0] == ones else x[1] if v[1] == ones else None
 
     def _on_bits_xor(self, x: tuple[Ref, ...], v: list[int | None], _: object) -> Ref | None:
@@ -289,7 +299,7 @@ class Builder:
         if not all(isinstance(kind, IntType) for kind in (source, middle, target)):
             return None
         low, high = self.range(inner.inputs[0])
-        keeps = type_range(middle)[0] <= low and high <= type_range(middle)[1]
+        keeps = raw_interval(middle)[0] <= low and high <= raw_interval(middle)[1]
         if keeps or width_of(target) <= width_of(middle):  # type: ignore[arg-type]
             return self.op("convert.cast", inner.inputs[0], type=target)
         return None

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from kera_hw.graph.node import Ref
+from kera_hw.ops.intervals import raw_interval
 from kera_hw.rtl.lower.builder import Builder, index_type, width_of
-from kera_hw.rtl.lower.ranges import type_range
 from kera_hw.types import BOOL, FixType, IntType, Type
 
 
@@ -66,8 +66,8 @@ def _increment(builder: Builder, raw: Ref, quotient: Ref, drop: int, mode: str) 
 
 def _saturate(builder: Builder, raw: Ref, low: int, high: int, otherwise: Ref, inner: Type) -> Ref:
     """``otherwise`` where raw lies in [low, high], else the target type's nearest bound."""
-    source_low, source_high = type_range(raw.type)
-    bottom, top = type_range(inner)
+    source_low, source_high = raw_interval(raw.type)
+    bottom, top = raw_interval(inner)
     result = otherwise
     if high < source_high:
         over = builder.op("compare.gt", raw, builder.const(raw.type, high))
@@ -97,7 +97,7 @@ def round_to(builder: Builder, ref: Ref, target: Type, mode: str, overflow: str)
         raw, drop = quotient, 0
     result = _shift(builder, "bits.shl", builder.cast(raw, inner), -drop)
     if overflow == "saturate":
-        bottom, top = type_range(inner)
+        bottom, top = raw_interval(inner)
         low, high = -((-bottom) >> -drop), top >> -drop
         result = _saturate(builder, raw, low, high, result, inner)
     return of_raw(builder, result, target)

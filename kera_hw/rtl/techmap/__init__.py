@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from kera_hw.graph.node import Ref
+from kera_hw.ops.intervals import raw_interval
 from kera_hw.rtl.lower.design import FlatDesign
-from kera_hw.rtl.lower.ranges import type_range
 from kera_hw.rtl.techmap import scalar, words
 from kera_hw.rtl.techmap.after import shown_by_states
 from kera_hw.rtl.techmap.controls import place_controls, with_controls
@@ -91,7 +91,7 @@ def _full(mapper: Mapper, ref: Ref) -> Bits:
     width = getattr(ref.type, "width_bits", 1)
     value = mapper.source.constant(ref)
     if value is not None:
-        low, _ = type_range(ref.type)
+        low, _ = raw_interval(ref.type)
         return const_bits(value if low <= value else 0, width)
     return mapper.word(ref).extend(width)
 

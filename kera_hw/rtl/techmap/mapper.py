@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from kera_hw.graph.node import Node, Origin, Ref, join_origins
+from kera_hw.ops.intervals import raw_interval
 from kera_hw.rtl.lower.builder import width_of
-from kera_hw.rtl.lower.ranges import type_range
 from kera_hw.rtl.techmap import cases, constmul, folded, gating, linear, product, scalar, words
 from kera_hw.rtl.techmap.demand import demanded
 from kera_hw.rtl.techmap.forms import Atom, Form, combine, scale
@@ -85,7 +85,7 @@ class Mapper:
     def _raw_fits(self, node: Node) -> bool:
         """Whether the operation can't wrap, by the ranges of its operands."""
         ranges = [self.source.ranges[ref] for ref in node.inputs]
-        low, high = type_range(node.types[0])
+        low, high = raw_interval(node.types[0])
         match node.opcode:
             case "integer.add":
                 span = (ranges[0][0] + ranges[1][0], ranges[0][1] + ranges[1][1])
@@ -355,7 +355,7 @@ class Mapper:
     def _settle(self, ref: Ref, word: Word) -> None:
         """Record a word, read in the type of the value and as narrow as its range."""
         kind, wanted = ref.type, self.wanted.get(ref, 1)
-        low, high = type_range(kind)
+        low, high = raw_interval(kind)
         width = 1 if isinstance(kind, BoolType) else width_of(kind)
         own_low, own_high = word.range
         if not (low <= own_low and own_high <= high):

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from kera_hw.graph.node import Node
+from kera_hw.ops.intervals import raw_interval
 from kera_hw.rtl.lower.builder import width_of
-from kera_hw.rtl.lower.ranges import type_range
 from kera_hw.rtl.techmap import counting, division, truth, words
 from kera_hw.rtl.techmap.net import Net, known
 from kera_hw.rtl.techmap.words import Word, trimmed
@@ -102,7 +102,7 @@ def _abs(net: Net, node: Node, args: list[Word], wanted: int) -> Word:
 
 def saturate(net: Net, exact: Word, kind: Type) -> Word:
     """The nearest value of the type: the top bits of the exact result say whether it fits."""
-    low, high = type_range(kind)
+    low, high = raw_interval(kind)
     own_low, own_high = exact.range
     if low <= own_low and own_high <= high:
         return exact
@@ -215,7 +215,7 @@ def _cat(_net: Net, node: Node, args: list[Word], _wanted: int) -> Word:
 def _cast(_net: Net, node: Node, args: list[Word], wanted: int) -> Word:
     """Truncation or extension: the same integer where it fits."""
     word, target = args[0], node.types[0]
-    low, high = type_range(target)
+    low, high = raw_interval(target)
     if low <= word.range[0] and word.range[1] <= high:
         return word
     width = width_of(target)

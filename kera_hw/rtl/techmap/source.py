@@ -7,9 +7,9 @@ from typing import cast
 import numpy as np
 
 from kera_hw.graph.node import Node, Ref
-from kera_hw.rtl.lower.builder import width_of
+from kera_hw.ops.intervals import Interval, OpShape, apply_rule, raw_interval
 from kera_hw.rtl.lower.design import FlatDesign
-from kera_hw.rtl.lower.ranges import Range, result_range, type_range
+from kera_hw.rtl.techmap.words import Range
 from kera_hw.types import TensorType, numpy_dtype
 
 
@@ -51,8 +51,8 @@ class Source:
         for i, kind in enumerate(node.types):
             ref = Ref(node, i)
             if node.opcode == "core.param" or len(node.types) > 1:
-                self.ranges[ref] = type_range(kind)
+                self.ranges[ref] = raw_interval(kind)
                 continue
-            operands = [self.ranges[item] for item in node.inputs]
-            width = width_of(node.inputs[0].type) if node.inputs else 1
-            self.ranges[ref] = result_range(node.opcode, kind, operands, width)
+            shape = OpShape(tuple(item.type for item in node.inputs), kind, dict(node.attrs))
+            operands = [Interval(*self.ranges[item]) for item in node.inputs]
+            self.ranges[ref] = apply_rule(node.opcode, operands, shape) or raw_interval(kind)

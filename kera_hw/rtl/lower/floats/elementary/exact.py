@@ -11,8 +11,10 @@ import numpy as np
 
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder, index_type
-from kera_hw.rtl.lower.ranges import Range
 from kera_hw.types import BOOL, IntType, TensorType
+
+Range = tuple[int, int]
+"""The least and the greatest value; an ``Interval`` is one."""
 
 TILE_BITS = 18
 """Width of the pieces that wide products are made of: a multiplier's operand."""
