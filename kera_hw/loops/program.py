@@ -289,3 +289,11 @@ def statements(block: Block, that_run: bool = False) -> Iterator[Statement]:
         if not (that_run and isinstance(statement, For) and statement.count == 0):
             for inner in blocks_of(statement):
                 yield from statements(inner, that_run)
+
+
+def with_condition(block: Block, condition: bool = False) -> Iterator[tuple[Statement, bool]]:
+    """All statements inside, with whether a branch decides if they run."""
+    for statement in block.body:
+        yield statement, condition
+        for inner in blocks_of(statement):
+            yield from with_condition(inner, condition or isinstance(statement, If))

@@ -217,8 +217,11 @@ def counter_value(names: Names, stem: str, expression: Affine) -> tuple[list[Sta
         return Literal(COUNTER, value & ((1 << COUNTER.width_bits) - 1))
 
     for var, coefficient in expression.terms:
-        assert var.type == COUNTER, f"`{var.name}` is no counter"
-        term: Operand = var if coefficient == 1 else op("integer.mul", var, constant(coefficient))
+        value: Operand = var
+        if var.type != COUNTER:
+            value = Var(names.fresh(stem), COUNTER)
+            made.append(Op((value,), "convert.cast", (var,), (("type", COUNTER),)))
+        term: Operand = value if coefficient == 1 else op("integer.mul", value, constant(coefficient))
         total = term if total is None else op("integer.add", total, term)
     if total is None:
         return made, constant(expression.constant)
@@ -257,3 +260,10 @@ def with_block(statement: Statement, which: int, block: Block) -> Statement:
             return replace(statement, then=block) if which == 0 else replace(statement, otherwise=block)
         case _:
             raise AssertionError("a statement without blocks")
+
+
+def touches(statement: Statement, buffer: str) -> bool:
+    """Whether a statement, or one within it, loads from a buffer or stores to it."""
+    return any(
+        isinstance(item, (Load, Store)) and item.buffer == buffer for item in statements(Block((statement,)))
+    )

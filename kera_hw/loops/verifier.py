@@ -7,7 +7,8 @@ Checked:
 - blocks yield what their statement takes;
 - every index lies within its axis in all iterations, by intervals of loop counters and scalars;
 - no element of a temporary or result is read before it is written, and results are written whole;
-- a loop marked parallel carries nothing, and no round touches an element that another round writes.
+- a loop marked parallel carries nothing, and no round touches an element that another round writes;
+- what is said of memories, banks, FIFOs, vectors and pipelines holds (``claims``, which opens with its list).
 
 Not checked: that the program means what its graph means (the evaluator and the tests do that), nor that a
 loop which is not marked could not be parallel. Elements are followed as dense boxes (``boxes``): a program
@@ -19,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kera_hw.loops.boxes import Box, Side, grown, hull, joined, within
+from kera_hw.loops.claims import claims
 from kera_hw.loops.dependences import distances
 from kera_hw.loops.printer import affine_text
 from kera_hw.loops.program import (
@@ -52,7 +54,7 @@ def verify_loops(program: LoopProgram) -> list[str]:
     """What is wrong, each a sentence; empty for a sound program."""
     check = _Check()
     check.run(program)
-    return check.faults
+    return check.faults or claims(program)  # which takes a sound program for granted
 
 
 @dataclass(slots=True)

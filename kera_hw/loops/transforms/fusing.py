@@ -18,7 +18,7 @@ from kera_hw.loops.program import (
     statements,
 )
 from kera_hw.loops.rewrite import Copier, Names, defined, indexing, replaced, used, with_block
-from kera_hw.loops.transforms.reason import Refused, loop_named, temporary_named
+from kera_hw.loops.transforms.reason import Refused, plain_loop, temporary_named
 
 
 def fuse(program: LoopProgram, first: str, second: str) -> LoopProgram:
@@ -26,7 +26,7 @@ def fuse(program: LoopProgram, first: str, second: str) -> LoopProgram:
 
     The second's round j may use what the first's rounds up to j have made, and no more.
     """
-    one, two = loop_named(program, first), loop_named(program, second)
+    one, two = plain_loop(program, first), plain_loop(program, second)
     if one.count != two.count:
         raise Refused(f"`{first}` has {one.count} rounds and `{second}` {two.count}.")
     carried_out = {item.outer for item in one.carried}
@@ -79,7 +79,7 @@ def _without_repeats(block: Block, var: Var) -> Block:
 
 def fission(program: LoopProgram, loop: str, at: int) -> LoopProgram:
     """A loop as two: its first ``at`` statements, and the rest."""
-    whole, names = loop_named(program, loop), Names(program)
+    whole, names = plain_loop(program, loop), Names(program)
     if whole.carried:
         raise Refused(f"`{loop}` carries values from round to round.")
     if not 0 < at < len(whole.body.body):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from kera_hw.loops.program import (
     COUNTER,
+    IN_ORDER,
     Affine,
     Block,
     Carried,
@@ -34,6 +35,8 @@ def interchange(program: LoopProgram, loop: str) -> LoopProgram:
         if len(outer.body.body) != 1 or not isinstance(outer.body.body[0], For):
             raise Refused(f"The body of `{loop}` is more than one loop.")
         inner = outer.body.body[0]
+        if inner.schedule != IN_ORDER:
+            raise Refused(f"It is said already how rounds of `{inner.var.name}` run.")
         if outer.carried or inner.carried:
             raise Refused(f"`{loop}` or `{inner.var.name}` carries values from round to round.")
         if not outer.parallel:
@@ -46,23 +49,22 @@ def interchange(program: LoopProgram, loop: str) -> LoopProgram:
 def tile(program: LoopProgram, loop: str, size: int) -> LoopProgram:
     """A loop as one over pieces of ``size`` rounds and one within a piece, with a loop for the rest after."""
     names = Names(program)
+    return with_loop(program, loop, lambda whole: list(tiled(whole, names, size)))
 
-    def change(whole: For) -> list[Statement]:
-        if size < 1:
-            raise Refused(f"A piece has at least one round, not {size}.")
-        pieces, rest = divmod(whole.count, size)
-        made: list[Statement] = []
-        values = [item.initial for item in whole.carried]
-        if pieces:
-            last = not rest
-            made.append(_pieces(whole, names, pieces, size, last))
-            assert isinstance(made[0], For)
-            values = [item.outer for item in made[0].carried]
-        if rest or not pieces:
-            made.append(_part(whole, names, rest, Affine(pieces * size), values, keep=not pieces, last=True))
-        return made
 
-    return with_loop(program, loop, change)
+def tiled(whole: For, names: Names, size: int) -> list[For]:
+    """The loop over pieces, if there are any, and the loop for the rest, if there is one."""
+    if size < 1:
+        raise Refused(f"A piece has at least one round, not {size}.")
+    pieces, rest = divmod(whole.count, size)
+    made: list[For] = []
+    values = [item.initial for item in whole.carried]
+    if pieces:
+        made.append(_pieces(whole, names, pieces, size, last=not rest))
+        values = [item.outer for item in made[0].carried]
+    if rest or not pieces:
+        made.append(_part(whole, names, rest, Affine(pieces * size), values, keep=not pieces, last=True))
+    return made
 
 
 def _pieces(whole: For, names: Names, pieces: int, size: int, last: bool) -> For:
@@ -77,6 +79,11 @@ def _pieces(whole: For, names: Names, pieces: int, size: int, last: bool) -> For
     inner = _part(whole, names, size, start, [item.inner for item in carried], keep=True, last=False)
     body = Block((inner,), tuple(item.outer for item in inner.carried))
     return For(counter, pieces, carried, body, whole.parallel, whole.place)
+
+
+def rest_of(whole: For, names: Names, count: int, start: int) -> For:
+    """The last ``count`` rounds of a loop that carries nothing, under other names."""
+    return _part(whole, names, count, Affine(start), (), keep=False, last=True)
 
 
 def _part(

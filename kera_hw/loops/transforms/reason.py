@@ -4,7 +4,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kera_hw.loops.program import Alloc, Block, Buffer, For, LoopProgram, Statement, statements
+from kera_hw.loops.program import (
+    ANYWHERE,
+    IN_ORDER,
+    Alloc,
+    Block,
+    Buffer,
+    For,
+    LoopProgram,
+    Schedule,
+    Statement,
+    Storage,
+    statements,
+)
 from kera_hw.loops.rewrite import replaced
 
 
@@ -19,19 +31,65 @@ def loop_named(program: LoopProgram, name: str) -> For:
     raise Refused(f"There is no loop `{name}`.")
 
 
-def temporary_named(program: LoopProgram, name: str) -> Buffer:
+def plain_loop(program: LoopProgram, name: str) -> For:
+    """A loop that is still to be scheduled: what says how its rounds run is said of these rounds."""
+    loop = loop_named(program, name)
+    if loop.schedule != IN_ORDER:
+        raise Refused(f"It is said already how rounds of `{name}` run; say that after this step.")
+    return loop
+
+
+def buffer_named(program: LoopProgram, name: str) -> Buffer:
+    for buffer in program.buffers:
+        if buffer.name == name:
+            return buffer
     for statement in statements(program.body):
         if isinstance(statement, Alloc) and statement.buffer.name == name:
             return statement.buffer
+    raise Refused(f"There is no buffer `{name}`.")
+
+
+def temporary_named(program: LoopProgram, name: str) -> Buffer:
+    """A temporary that does not have its place yet."""
+    for statement in statements(program.body):
+        if isinstance(statement, Alloc) and statement.buffer.name == name:
+            if statement.buffer.storage != ANYWHERE:
+                raise Refused(f"It is said already how `{name}` lies; say that after this step.")
+            return statement.buffer
     raise Refused(f"There is no temporary `{name}`.")
+
+
+def with_storage(program: LoopProgram, name: str, storage: Storage) -> LoopProgram:
+    """The program with a buffer lying as told."""
+    changed = replace(buffer_named(program, name), storage=storage)
+    if changed.kind != "temp":
+        buffers = tuple(changed if buffer.name == name else buffer for buffer in program.buffers)
+        return replace(program, buffers=buffers)
+
+    def at(block: Block, place: int) -> list[Statement] | None:
+        statement = block.body[place]
+        return [Alloc(changed)] if isinstance(statement, Alloc) and statement.buffer.name == name else None
+
+    body = replaced(program.body, at)
+    assert body is not None
+    return replace(program, body=body)
 
 
 def with_loop(
     program: LoopProgram, name: str, change: Callable[[For], list[Statement]]
 ) -> LoopProgram:
-    """The program with a loop replaced."""
-    loop = loop_named(program, name)
+    """The program with a loop replaced that is still to be scheduled."""
+    return _with_loop(program, plain_loop(program, name), change)
 
+
+def with_schedule(program: LoopProgram, name: str, schedule: Schedule) -> LoopProgram:
+    """The program with rounds of a loop running as told."""
+    return _with_loop(program, loop_named(program, name), lambda loop: [replace(loop, schedule=schedule)])
+
+
+def _with_loop(
+    program: LoopProgram, loop: For, change: Callable[[For], list[Statement]]
+) -> LoopProgram:
     def at(block: Block, place: int) -> list[Statement] | None:
         return change(loop) if block.body[place] is loop else None
 

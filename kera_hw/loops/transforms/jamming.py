@@ -1,0 +1,76 @@
+"""Rounds of an outer loop side by side within one inner loop: what they all read is read once for all."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kera_hw.loops.program import (
+    COUNTER,
+    IN_ORDER,
+    Block,
+    For,
+    LoopProgram,
+    Operand,
+    Statement,
+    Var,
+    of_var,
+)
+from kera_hw.loops.rewrite import Copier, Names, counter_value, used
+from kera_hw.loops.transforms.nests import MOST_COPIES, rest_of
+from kera_hw.loops.transforms.parallel import proved_parallel
+from kera_hw.loops.transforms.reason import Refused, with_loop
+
+
+def unroll_and_jam(program: LoopProgram, loop: str, factor: int) -> LoopProgram:
+    """``factor`` rounds of a loop at a time, their inner loops as one.
+
+    Rounds that depend on each other may not run side by side. A loop for the rest comes after.
+    """
+    names = Names(program)
+
+    def change(outer: For) -> list[Statement]:
+        whole = proved_parallel(outer)
+        if not 1 < factor <= min(whole.count, MOST_COPIES):
+            raise Refused(f"`{loop}` has {whole.count} rounds, of which {factor} cannot go side by side.")
+        inner = [item for item in whole.body.body if isinstance(item, For)]
+        if len(inner) != 1:
+            raise Refused(f"`{loop}` has {len(inner)} loops in its body, not one.")
+        if inner[0].schedule != IN_ORDER:
+            raise Refused(f"It is said already how rounds of `{inner[0].var.name}` run.")
+        pieces, rest = divmod(whole.count, factor)
+        made: list[Statement] = [_jammed(whole, names, pieces, factor)]
+        if rest:
+            made.append(rest_of(whole, names, rest, pieces * factor))
+        return made
+
+    return with_loop(program, loop, change)
+
+
+def _jammed(whole: For, names: Names, pieces: int, factor: int) -> For:
+    counter = Var(names.fresh(whole.var.name), COUNTER)
+    before: list[Statement] = []
+    loops: list[For] = []
+    after: list[Statement] = []
+    for k in range(factor):
+        place = of_var(counter) * factor + k
+        values: dict[Var, Operand] = {}
+        if whole.var in used(whole.body):
+            made, values[whole.var] = counter_value(names, whole.var.name, place)
+            before += made
+        side = before
+        for statement in Copier(values, names, {whole.var: place}).block(whole.body).body:
+            if isinstance(statement, For):
+                loops.append(statement)
+                side = after
+            else:
+                side.append(statement)
+    first = loops[0]
+    bodies = [first.body, *(Copier({one.var: first.var}).block(one.body) for one in loops[1:])]
+    jammed = replace(
+        first,
+        carried=tuple(item for one in loops for item in one.carried),
+        body=Block(
+            tuple(item for body in bodies for item in body.body),
+            tuple(item for body in bodies for item in body.yields),
+        ),
+    )
+    return For(counter, pieces, (), Block((*before, jammed, *after)), True, whole.place)

@@ -1,0 +1,229 @@
+"""Each transform on programs of its own: what it does, and the statement that it names when it refuses."""
+from __future__ import annotations
+
+import pytest
+
+from kera_hw.loops.parser import parse_program
+from kera_hw.loops.printer import print_program
+from kera_hw.loops.program import Alloc, For, statements
+from kera_hw.loops.transforms import TRANSFORMS, Refused, Step, apply_plan
+from kera_hw.loops.transforms.greedy import fused
+from kera_hw.loops.verifier import verify_loops
+from tests.loop_programs import runs
+
+TWO = """loops f
+in.x: param u8[4]
+out.0: result u8[4]
+{
+  t1: temp u8[4]
+  parallel i2 < 4 {
+    v3: u8 = load in.x[i2]
+    store t1[i2] v3
+  }
+  t4: temp u8[4]
+  parallel i5 < 4 {
+    v6: u8 = load t1[%s]
+    store t4[i5] v6
+  }
+  for i7 < 3 {
+    v8: u8 = load t4[i7]
+    store t4[i7 + 1] v8
+  }
+  parallel i9 < 2 {
+    parallel i10 < 2 {
+      v11: u8 = load t4[2*i9 + i10]
+      store out.0[2*i9 + i10] v11
+    }
+  }
+}
+"""
+SAME = parse_program(TWO % "i5")
+
+REFUSED = {
+    "fuse later rounds": ("-1*i5 + 3", ("fuse", "i2", "i5"), "`t1` before a later round of `i2`"),
+    "fuse other counts": ("i5", ("fuse", "i5", "i7"), "`i5` has 4 rounds and `i7` 3"),
+    "fuse apart": ("i5", ("fuse", "i5", "i2"), "Something stands between `i5` and `i2`"),
+    "fuse nothing": ("i5", ("fuse", "i2", "i77"), "There is no loop `i77`"),
+    "interchange a chain": ("i5", ("interchange", "i7"), "is more than one loop"),
+    "contract other places": ("-1*i5 + 3", ("contract", "t1"), "is read in another round or place"),
+    "contract a parameter": ("i5", ("contract", "in.x"), "There is no temporary `in.x`"),
+    "fission a value": ("i5", ("fission", "i5", 1), "Both parts of `i5` use `v6`"),
+    "fission nowhere": ("i5", ("fission", "i5", 2), "there is no cut after 2"),
+    "tile by none": ("i5", ("tile", "i5", 0), "at least one round, not 0"),
+    "unroll nothing": ("i5", ("unroll", "i99"), "There is no loop `i99`"),
+    "jam dependent rounds": ("i5", ("unroll_and_jam", "i7", 2), "Rounds of `i7` may meet in `t4`"),
+    "jam without a loop": ("i5", ("unroll_and_jam", "i5", 2), "`i5` has 0 loops in its body"),
+    "jam too many": ("i5", ("unroll_and_jam", "i9", 3), "`i9` has 2 rounds"),
+    "inline two writers": ("i5", ("inline", "t4"), "`t4` is written by 2 statements"),
+    "vectorise dependent rounds": ("i5", ("vectorise", "i7", 2), "Rounds of `i7` may meet in `t4`"),
+    "vectorise too many": ("i5", ("vectorise", "i5", 8), "`i5` has 4 rounds, which do not fill 8 lanes"),
+    "parallelise dependent rounds": ("i5", ("parallelise", "i7", "threads"),
+        "Rounds of `i7` may meet in `t4`"),
+    "parallelise on what": ("i5", ("parallelise", "i5", "cores"), "not on `cores`"),
+    "block without a grid": ("i5", ("parallelise", "i5", "block"), "on block stands within nothing"),
+    "pack what is written": ("i5", ("pack", "i7", "t4"), "`t4` is written within `i7`"),
+    "pack what is not read": ("i5", ("pack", "i7", "in.x"), "`in.x` is not read within `i7`"),
+    "place a parameter": ("i5", ("place", "in.x", "block_ram"), "comes from outside; pack it first"),
+    "place nowhere": ("i5", ("place", "t1", "attic"), "There is no memory `attic`"),
+    "place in a FIFO": ("i5", ("place", "t1", "fifo"), "is for `stream` to see"),
+    "place shared": ("i5", ("place", "t1", "shared"), "no temporary of a loop on a grid"),
+    "bank an axis": ("i5", ("bank", "t1", 1, 2, "cyclic"), "no 2 banks on axis 1"),
+    "bank too often": ("i5", ("bank", "t1", 0, 5, "block"), "no 5 banks on axis 0"),
+    "bank how": ("i5", ("bank", "t1", 0, 2, "striped"), "cyclic or block, not `striped`"),
+    "stream backwards": ("-1*i5 + 3", ("stream", "t1"),
+        "`t1` is looked back over as a whole by the loop `i5`"),
+    "stream what is written again": ("i5", ("stream", "t4"), "`t4` is not written in order by the loop `i7`"),
+    "double what all rounds share": ("i5", ("double_buffer", "t1"), "`t1` is used beside the loop `i2`"),
+    "double a parameter": ("i5", ("double_buffer", "in.x"), "`in.x` is a param, which all rounds share"),
+    "pipeline too fast": ("i5", ("pipeline", "i7", 1, "other=1"),
+        "`i7` starts a round every 2 cycles at best"),
+    "pipeline untold": ("i5", ("pipeline", "i7", 2, "load=1"), "The latency of `store` is not stated"),
+    "pipeline a nest": ("i5", ("pipeline", "i9", 9, "other=1"), "Within `i9` stands the loop `i10`"),
+    "pipeline never": ("i5", ("pipeline", "i5", 0, "other=1"), "every cycle at most, not every 0"),
+    "latencies": ("i5", ("pipeline", "i5", 1, "other"), "`other` is no latency"),
+    "share nothing": ("i5", ("share", "i5", "integer.mul", 1), "`i5` has no operation `integer.mul`"),
+}
+
+
+def test_every_transform_has_a_case() -> None:
+    assert {case[1][0] for case in REFUSED.values()} == set(TRANSFORMS)
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_would_change_a_bit_is_refused(case: str) -> None:
+    place, (name, *arguments), message = REFUSED[case]
+    with pytest.raises(Refused) as caught:
+        apply_plan(parse_program(TWO % place), [Step(name, tuple(arguments))])
+    assert message in str(caught.value)
+
+
+STENCIL = """loops f
+in.x: param u8[10]
+in.y: param u8[4]
+out.0: result u8[8]
+out.1: result u8[4, 2]
+state.s: state u8[4] = 00000000
+{
+  t1: temp u8[10]
+  parallel i2 < 10 {
+    v3: u8 = load in.x[i2]
+    v4: u8 = integer.mul v3 v3
+    store t1[i2] v4
+  }
+  parallel i5 < 8 {
+    v6: u8 = load t1[i5]
+    v7: u8 = load t1[i5 + 2]
+    v8: u8 = integer.add v6 v7
+    store out.0[i5] v8
+  }
+  t9: temp u8[2]
+  for i10 < 4 {
+    parallel i11 < 2 {
+      v12: u8 = load in.x[2*i10 + i11]
+      store t9[i11] v12
+    }
+    parallel i13 < 2 {
+      v14: u8 = load t9[-1*i13 + 1]
+      v15: u8 = load t9[0]
+      v16: u8 = integer.mul v14 v15
+      v17: u8 = integer.mul v16 v15
+      store out.1[i10, i13] v17
+    }
+  }
+  t18: temp u8[4]
+  parallel i19 < 4 {
+    v20: u8 = load state.s[i19]
+    store t18[i19] v20
+  }
+  parallel i21 < 4 {
+    v22: u8 = load in.y[i21]
+    store state.s[i21] v22
+  }
+  for i23 < 4 (v24: u8 = 0x0:u8 -> v25) {
+    v26: u8 = load t18[i23]
+    v27: u8 = integer.add v24 v26
+    yield v27
+  }
+  store state.s[0] v25
+}
+"""
+
+LEGAL = {
+    "a producer computed again": ([("inline", "t1")], "integer.mul v3_", 2),
+    "a line buffer": ([("stream", "t1")], "t1: temp u8[10] in fifo window 2", 1),
+    "a port as a stream": ([("stream", "in.y")], "in.y: param u8[4] in fifo window 1", 1),
+    "a buffer of each round, twice": ([("double_buffer", "t9")], "t9: temp u8[2] copies 2", 1),
+    "lanes and banks": (
+        [("vectorise", "i2", 5), ("bank", "t1", 0, 5, "cyclic")], "bank cyclic 5 on 0", 1,
+    ),
+    "rounds that overlap": ([("pipeline", "i23", 2, "integer.add=2 load=1 other=0")], "ii 2 latency(", 1),
+    "one unit for two": (
+        [("pipeline", "i13", 2, "other=1"), ("share", "i13", "integer.mul", 1)], "units(integer.mul=1)", 1,
+    ),
+    "rounds side by side": ([("unroll", "i11"), ("parallelise", "i21", "threads")], "threads i21 < 4", 1),
+    "a local copy": ([("pack", "i5", "t1")], "t1_1: temp u8[3]", 1),
+    "a memory": ([("place", "t18", "block_ram")], "t18: temp u8[4] in block_ram", 1),
+}
+
+
+@pytest.mark.parametrize("case", LEGAL)
+def test_what_keeps_every_bit_is_done(case: str) -> None:
+    steps, wanted, times = LEGAL[case]
+    before = parse_program(STENCIL)
+    after = apply_plan(before, [Step(name, tuple(rest)) for name, *rest in steps])
+    assert print_program(after).count(wanted) == times, print_program(after)
+    assert verify_loops(after) == [] and parse_program(print_program(after)) == after
+    assert runs(after) == runs(before)
+
+
+STENCIL_REFUSED = {
+    "recomputed from what has changed": (("inline", "t18"),
+        "`state.s`, from which `t18` is computed, is written"),
+    "lanes that meet": (("vectorise", "i10", 4), "Rounds of `i10` may meet in `t9`"),
+}
+
+
+@pytest.mark.parametrize("case", STENCIL_REFUSED)
+def test_what_would_not_is_refused(case: str) -> None:
+    (name, *arguments), message = STENCIL_REFUSED[case]
+    with pytest.raises(Refused) as caught:
+        apply_plan(parse_program(STENCIL), [Step(name, tuple(arguments))])
+    assert message in str(caught.value)
+
+
+def test_what_was_said_must_still_hold() -> None:
+    """Steps that would break an earlier one's claim."""
+    program = apply_plan(parse_program(STENCIL), [
+        Step("bank", ("t1", 0, 2, "cyclic")), Step("stream", ("in.y",)),
+        Step("parallelise", ("i19", "threads")),
+    ])
+    broken = {
+        ("vectorise", "i2", 5): "Lanes of `i2_2` may meet in a bank of `t1`",
+        ("parallelise", "i21", "threads"): "Rounds of `i21`, which touch `in.y`, run in any order",
+        ("tile", "i19", 2): "It is said already how rounds of `i19` run",
+    }
+    for (name, *arguments), message in broken.items():
+        with pytest.raises(Refused) as caught:
+            apply_plan(program, [Step(name, tuple(arguments))])
+        assert message in str(caught.value)
+
+
+def test_a_sequential_outer_loop_stays_outside() -> None:
+    text = (TWO % "i5").replace("parallel i9 < 2", "for i9 < 2")
+    with pytest.raises(Refused, match="Rounds of `i9` depend on each other"):
+        apply_plan(parse_program(text), [Step("interchange", ("i9",))])
+
+
+def test_joined_loops_need_no_buffer() -> None:
+    steps = [Step("fuse", ("i2", "i5")), Step("contract", ("t1",))]
+    after = apply_plan(SAME, steps)
+    assert verify_loops(after) == []
+    assert [item.buffer.name for item in statements(after.body) if isinstance(item, Alloc)] == ["t4"]
+    assert fused(SAME)[1] == steps
+
+
+def test_a_rest_is_a_loop_of_its_own() -> None:
+    after = apply_plan(SAME, [Step("tile", ("i7", 2))])
+    loops = [item for item in statements(after.body) if isinstance(item, For)]
+    counts = [item.count for item in loops if item.var.name.startswith("i7")]
+    assert counts == [1, 2, 1] and verify_loops(after) == []
