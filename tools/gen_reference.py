@@ -1,4 +1,4 @@
-"""Writes builtins.md, errors.md, devices.md and cli.md of docs/reference from the tables and commands there.
+"""Writes pages of docs/reference (``PAGES``) from the tables and commands that they are about.
 
 With ``--check`` nothing is written; the exit status is 1 if a page is stale.
 """
@@ -93,8 +93,26 @@ def builtins_page() -> str:
     return f"# Built-ins\n{MADE}\n{_BUILTINS_HEAD}\n{page()}"
 
 
+_COVERAGE_HEAD = """\
+Which operations of the graph each target computes, from the tables by which the targets work: `interp` is the
+interpreter, `loops` are [loop programs](loops.md), `rtl` is hardware, `formal` are [proofs](formal.md).
+*all* means on all types that the operation takes, in all its forms. What is refused is refused by name
+(K0701; K0961 by proofs) and never approximated; a number is that of the [reason](#reasons).
+`kera explain OPERATION` shows a row, and `kera explain TARGET` all that a target refuses.
+"""
+
+
+def coverage_page() -> str:
+    """Every operation on every target."""
+    from kera_hw.driver.coverage import TABLES
+    from kera_hw.target.coverage import page
+
+    return f"# Operations by target\n{MADE}\n{_COVERAGE_HEAD}\n{page(TABLES)}"
+
+
 PAGES: dict[str, Callable[[], str]] = {
-    "builtins.md": builtins_page, "errors.md": errors_page, "devices.md": devices_page, "cli.md": cli_page,
+    "builtins.md": builtins_page, "coverage.md": coverage_page, "errors.md": errors_page,
+    "devices.md": devices_page, "cli.md": cli_page,
 }
 
 

@@ -117,12 +117,14 @@ def benches(incomplete: str) -> list[str]:
 
 
 def explained(incomplete: str) -> list[str]:
-    """Codes of diagnostics, in either case, and names of built-ins."""
+    """Codes of diagnostics, in either case, built-ins, operations and targets."""
+    from kera_hw.driver.targets import COVERED
     from kera_hw.frontend.sema.names.builtin_docs import DESCRIBED
+    from kera_hw.ops.registry import OPS
     from kera_hw.support import CODES
 
     codes = [code.lower() if incomplete.islower() else code for code in sorted(CODES)]
-    return _beginning(incomplete, [*codes, *sorted(DESCRIBED)])
+    return _beginning(incomplete, [*codes, *sorted({*DESCRIBED, *OPS, *COVERED})])
 
 
 def _targets() -> tuple[str, ...]:

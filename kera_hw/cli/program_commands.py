@@ -172,17 +172,19 @@ def explain(
         str,
         typer.Argument(
             metavar="WORD", autocompletion=complete.explained,
-            help="A diagnostic code (K0301), or a built-in's name (sum).",
+            help="A diagnostic code (K0301), a built-in (sum), an operation (reduce.sum) or a target (rtl).",
         ),
     ],
     json: JsonOption = False,
 ) -> None:
-    """Explain a diagnostic code or a built-in.
+    """Explain a diagnostic code, a built-in, an operation of the graph, or what a target refuses.
 
-    Examples: kera explain K0301; kera explain round_to
+    Examples: kera explain K0301; kera explain round_to; kera explain floating.sin; kera explain rtl
     """
+    from kera_hw.driver.targets import COVERED
     from kera_hw.frontend.sema.names.builtin_docs import DESCRIBED, to_json, to_text
     from kera_hw.frontend.sema.names.scope import closest
+    from kera_hw.ops.registry import OPS
 
     output = Output(json)
     name = code.upper()
@@ -191,9 +193,23 @@ def explain(
         output.text(f"{name}: {info.title}\n\n{info.explanation}")
         output.finish({"code": name, "title": info.title, "explanation": info.explanation})
     elif code in DESCRIBED:
-        output.text(to_text(code))
-        output.finish(to_json(code))
+        from kera_hw.driver.coverage import refused_json, refused_text
+
+        operations = DESCRIBED[code].operations
+        output.text(to_text(code) + refused_text(operations))
+        output.finish({**to_json(code), "refused": refused_json(operations)})
+    elif code in OPS:
+        from kera_hw.driver.coverage import operation_json, operation_text
+
+        output.text(operation_text(code))
+        output.finish(operation_json(code))
+    elif code in COVERED:
+        from kera_hw.driver.coverage import target_json, target_text
+
+        output.text(target_text(code))
+        output.finish(target_json(code))
     else:
-        close = closest(code, [*CODES, *DESCRIBED])
+        close = closest(code, [*CODES, *DESCRIBED, *OPS, *COVERED])
         hint = f" Did you mean {close}?" if close else ""
-        raise typer.BadParameter(f"There is no diagnostic and no built-in {code}.{hint}", param_hint="WORD")
+        message = f"There is no diagnostic, built-in, operation or target {code}.{hint}"
+        raise typer.BadParameter(message, param_hint="WORD")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from kera_hw.driver.formal import patterns_value
+from kera_hw.driver.formal import patterns_value, unprovable
 from kera_hw.driver.options import TIME_LIMIT_S
 from kera_hw.driver.values import flatten_named, show_array
 from kera_hw.graph import Export, Graph, Origin
@@ -133,7 +133,5 @@ def prove_checks(graph: Graph, export: Export, limit_s: float) -> Checks:
     try:
         found = decide_probes(export, limit_s)
     except NoMeaning as lack:
-        what = f"{lack.opcode} on {lack.kind}"
-        message = f"An assertion of `{export.name}` uses {what}, which the solver's theories cannot express."
-        raise KeraError([Diagnostic("K0961", message, severity=Severity.WARNING)]) from None
+        raise KeraError([unprovable(f"An assertion of `{export.name}`", lack)]) from None
     return Checks(export, tuple(Check(export, item, graph.origins.get(item.node)) for item in found))

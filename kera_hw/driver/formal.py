@@ -155,7 +155,7 @@ def prove_export(
             if verdict.counterexample is not None:
                 mismatches.append(_shown(graph, export, options, verdict.level, verdict.counterexample))
     except NoMeaning as lack:
-        raise KeraError([_no_meaning(export, lack)]) from None
+        raise KeraError([unprovable(f"`{export.name}`", lack)]) from None
     except ToolError as fault:
         raise KeraError([fault.diagnostic]) from None
     names = identity(graph, whole)
@@ -217,11 +217,10 @@ def _remarks(export: Export, verdict: Verdict) -> list[Diagnostic]:
     return []
 
 
-def _no_meaning(export: Export, lack: NoMeaning) -> Diagnostic:
-    what = f"{lack.opcode} on {lack.kind}"
-    message = f"`{export.name}` uses {what}, which the solver's theories cannot express."
-    notes = ("Compare on many items instead, without --formal.",)
-    return Diagnostic("K0961", message, notes=notes, severity=Severity.WARNING)
+def unprovable(what: str, lack: NoMeaning) -> Diagnostic:
+    """A warning that something cannot be proved because of what it uses."""
+    message = f"{what} cannot be proved: {lack.diagnostic.message}"
+    return replace(lack.diagnostic, message=message, severity=Severity.WARNING)
 
 
 # Refutations, shown as values

@@ -32,6 +32,8 @@ def _rtl(graph: Graph, export: Export, options: TargetOptions) -> Executor:
 
 
 TARGETS: dict[str, Loader] = {"interp": _interp, "rtl": _rtl}
+COVERED = ("interp", "loops", "rtl", "formal")
+"""What has a table of operations (``driver.coverage``): targets, loop programs, and proofs."""
 
 
 def resolve_target(target: object, device: object = None) -> tuple[str, str | None]:

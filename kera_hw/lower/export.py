@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from kera_hw.graph.node import Export, Node, Origin, Region, regions_in_order
+from kera_hw.graph.node import Export, Node, Origin, Region
 from kera_hw.loops.program import Buffer, LoopProgram
 from kera_hw.lower import control, elementwise, reductions, tensors
 from kera_hw.lower.emitter import Emitter
@@ -11,7 +11,8 @@ from kera_hw.lower.region import Lowering, Rule
 from kera_hw.lower.views import Value, View, whole
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Trait
-from kera_hw.support import Diagnostic, KeraError
+from kera_hw.support import KeraError
+from kera_hw.target import Instance, Refusal, TargetTable
 from kera_hw.types import FloatType, TensorType, Type, element_type, flatten_type, leaf_types, shape_of
 
 
@@ -26,23 +27,23 @@ RULES: dict[str, Rule] = {
 }
 
 
-def refusal(node: Node) -> str | None:
-    """Why an operation has no loops, as a whole sentence; None for all others."""
-    spec = OPS[node.opcode]
-    if dict(node.attrs).get("order") == "exact" and isinstance(element_type(node.inputs[0].type), FloatType):
-        return f"`{node.opcode}` in the order `exact` has no expansion into loops yet; choose another order."
-    known = node.opcode in RULES or spec.expansion is not None or Trait.SOURCE in spec.traits
-    return None if known else f"`{node.opcode}` has no rule for loop programs."
+def _is_exact(instance: Instance) -> bool:
+    return instance.attrs["order"] == "exact" and isinstance(instance.kind, FloatType)
+
+
+_EXACT = Refusal("the order `exact` has no expansion into loops yet", "Choose another order.", _is_exact)
+
+TABLE: TargetTable[object] = TargetTable(
+    "loops", "loop program", {**RULES, "core.constant": Lowering.constant},
+    {name: (_EXACT,) for name, spec in OPS.items() if "order" in spec.attrs},
+)
 
 
 def check_lowerable(region: Region) -> None:
-    """Raises KeraError (K0701) for every kind of operation without loops."""
-    reasons = {
-        reason: None for inner in regions_in_order([region]) for node in inner.nodes()
-        if (reason := refusal(node)) is not None
-    }
-    if reasons:
-        raise KeraError(Diagnostic("K0701", reason) for reason in reasons)
+    """Raises KeraError (K07xx) for every kind of operation without loops."""
+    faults = TABLE.faults(region)
+    if faults:
+        raise KeraError(faults)
 
 
 def lower_export(
@@ -52,7 +53,7 @@ def lower_export(
     """The loop program of an export; what it observes follows its results.
 
     Operations in ``expanding`` are written out by their expansions, as a target without them wants it.
-    Raises KeraError (K0701) where an operation has no loops.
+    Raises KeraError (K07xx) where an operation has no loops.
     """
     check_lowerable(export.region)
     emit = Emitter()

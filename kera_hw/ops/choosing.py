@@ -100,14 +100,18 @@ class Chooser:
         width_bits = self.pick([width for width in WIDTHS if low <= width <= high] or [low])
         return FixType(width_bits, self.below(width_bits + 1), self.coin())
 
-    def scalar(self, kinds: Sequence[type[Type]]) -> Type:
-        """A scalar type of one of the kinds."""
+    def whole_bytes(self) -> IntType:
+        """An integer type of 8, 16, ... 64 bits."""
+        return IntType(8 * self.between(1, 8), self.coin())
+
+    def scalar(self, kinds: Sequence[type[Type]], low: int = 1) -> Type:
+        """A scalar type of one of the kinds; integers have ``low`` bits or more."""
         kind = self.pick(self.allowed(kinds))
         if kind is BoolType:
             return BOOL
         if kind is FixType:
             return self.fixed()
-        return self.pick(FLOATS) if kind is FloatType else self.integer()
+        return self.pick(FLOATS) if kind is FloatType else self.integer(low)
 
     def shape(self, rank: int | None = None, least: int = 0) -> tuple[int, ...]:
         """A small shape; an extent is 0 now and then where ``least`` allows."""

@@ -142,16 +142,17 @@ def _bitcast(choose: Chooser) -> Sample:
 
 
 def _round_to(choose: Chooser) -> Sample:
+    types = choose.mixed([choose.scalar(_RAW)])
     attrs = {
         "mode": choose.pick(("floor", "trunc", "half_up", "half_even")),
         "overflow": choose.pick(("wrap", "saturate")),
         "type": choose.fixed(),
     }
-    return Sample(choose.mixed([choose.scalar(_RAW)]), attrs)
+    return Sample(types, attrs)
 
 
 def _reverse_bytes(choose: Chooser) -> Sample:
-    return Sample(choose.mixed([IntType(8 * choose.between(1, 8), choose.coin())]), {})
+    return Sample(choose.mixed([choose.whole_bytes()]), {})
 
 
 def _extract(choose: Chooser) -> Sample:
@@ -297,9 +298,7 @@ def _fold(kinds: Sequence[type[Type]], least: int = 0, ordered: bool = False) ->
 
 
 def _mean(choose: Chooser) -> Sample:
-    element = choose.scalar((IntType, FloatType))
-    if isinstance(element, IntType):
-        element = choose.integer(low=8)
+    element = choose.scalar((IntType, FloatType), low=8)
     tensor = TensorType(element, choose.shape())
     return Sample((tensor,), {"axis": _axis(choose, tensor), "order": _order(choose, element)})
 
@@ -325,9 +324,7 @@ def _conv2d(choose: Chooser) -> Sample:
 
 def _pool(kinds: Sequence[type[Type]], least_bits: int) -> Sampler:
     def make(choose: Chooser) -> Sample:
-        element = choose.scalar(kinds)
-        if isinstance(element, IntType):
-            element = choose.integer(low=least_bits)
+        element = choose.scalar(kinds, least_bits)
         shape = (choose.between(0, 2), choose.between(1, 5), choose.between(1, 5))
         size = choose.between(1, min(shape[1:]))
         attrs = {"pad": choose.below(size), "size": size, "stride": choose.between(1, 3)}

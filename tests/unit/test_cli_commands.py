@@ -177,6 +177,17 @@ def test_fmt_changes_white_space_once(kera: Kera, tmp_path: Path) -> None:
 
 def test_explain_and_doctor(kera: Kera) -> None:
     assert "index not proved in range" in kera("explain", "k0301").out
+    assert "formal refuses floating.rsqrt on every type: " in kera("explain", "rsqrt").out
+    assert "refuses" not in kera("explain", "shift_in").out
+    data = kera("explain", "floating.rsqrt", "--json").json
+    assert data["types"] == "floats" and data["refused"]["interp"] == []
+    assert [(row["types"], row["wholly"]) for row in data["refused"]["formal"]] == [
+        (["f16", "bf16", "f32", "f64"], True)
+    ]
+    assert "\n  floating.rsqrt on every type\n" in kera("explain", "formal").out
+    rows = kera("explain", "formal", "--json").json["refused"]
+    assert {"neural.rms_norm", "floating.rsqrt"} <= {row["operation"] for row in rows}
+    assert kera("explain", "interp").out == "interp computes every operation on every type.\n"
     data = kera("doctor", "--json").json
     assert "ecp5-85k" in data["devices"] and "interp" in data["targets"]
     assert all(row["remedy"] for row in data["tools"] if not row["found"])

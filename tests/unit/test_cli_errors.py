@@ -40,7 +40,7 @@ CALLS = [
     (["check", "/"], "is a directory"),
     (["check", "/dev/zero"], "no regular file"),
     (["fmt", "no-such-file.kera"], "does not exist"),
-    (["explain", "K9999"], "no diagnostic and no built-in K9999"),
+    (["explain", "K9999"], "no diagnostic, built-in, operation or target K9999"),
     (["plan", FIR, "--clock", "fast"], "such as 150MHz"),
     (["plan", FIR, "--clock", "5000MHz"], "from 1 to 1,000"),
     (["plan", FIR, "--clock", "-3"], "clock"),

@@ -13,7 +13,7 @@ from kera_hw.graph.store import Store
 from kera_hw.interp import run_region
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats import convert
-from kera_hw.types import FixType, FloatType, IntType, numpy_dtype
+from kera_hw.types import F16, FixType, FloatType, IntType, numpy_dtype
 
 from .floatrtl_exact import is_negative, nearest, value_of, word_of
 from .floatrtl_support import FORMATS, operands, run, unit
@@ -25,8 +25,9 @@ INTEGERS = tuple(
      (32, False), (33, True), (64, True), (64, False)]
 )
 FIXED = (
-    FixType(16, 8, True), FixType(8, 8, True), FixType(32, 0, True),
-    FixType(64, 63, True), FixType(64, 64, False), FixType(64, 0, False), FixType(40, 17, True),
+    FixType(1, 0, True), FixType(1, 1, True), FixType(1, 1, False), FixType(16, 8, True),
+    FixType(8, 8, True), FixType(32, 0, True), FixType(64, 63, True), FixType(64, 64, False),
+    FixType(64, 0, False), FixType(40, 17, True),
 )
 
 
@@ -87,3 +88,17 @@ def test_between_formats(source: FloatType, target: FloatType) -> None:
 
     for word, found in zip(column, run(unit(lowering, source, 1), source, [column])):
         assert found == word_of(target, value_of(source, word), is_negative(source, word)), hex(word)
+
+
+@pytest.mark.parametrize("target", [FixType(1, 0, True), FixType(1, 1, True), FixType(2, 1, True)], ids=str)
+def test_every_half_to_a_narrow_format(target: FixType) -> None:
+    """A signed format of one bit has no magnitude; its halves are ties."""
+    words = np.arange(1 << 16, dtype=np.uint16)
+    store = Store()
+    region = store.region([F16], [store.op("convert.cast", store.param(0, F16), type=target)])
+    builder = Builder(Store())
+    result = convert.to_integer(builder, F16, target, builder.store.param(0, IntType(16, False)))
+    lowered = builder.store.region([IntType(16, False)], [result])
+    (wanted,) = run_region(region, [words.view(np.float16)], len(words))
+    (found,) = run_region(lowered, [words], len(words))
+    assert np.array_equal(wanted, found)

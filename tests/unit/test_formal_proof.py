@@ -204,7 +204,7 @@ def test_an_operation_without_a_theory_is_named(tmp_path: Path, capsys: pytest.C
     done = Kera(capsys)("verify", path, "--formal", "--json")
     assert done.status == NOT_PROVED
     assert [row["code"] for row in done.json["diagnostics"]] == ["K0961"]
-    assert "floating.rsqrt on f16" in done.json["diagnostics"][0]["message"]
+    assert "`floating.rsqrt` on f16" in done.json["diagnostics"][0]["message"]
     assert [row["function"] for row in done.json["proofs"]] == ["g"]
 
 

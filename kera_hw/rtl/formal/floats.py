@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from kera_hw.rtl.formal.scalars import Call, Rule, clamp, fraction_bits, raw
 from kera_hw.rtl.formal.terms import FloatSort, Term, Terms
+from kera_hw.target import Refusal
 from kera_hw.types import FloatType, IntType, Type
 
 _WIDE_EXPONENT_BITS = 15
@@ -246,3 +247,12 @@ RULES: Mapping[str, Rule] = {
     "convert.bitcast": _bitcast,
 }
 """Rules by operation, for operations that take or give a floating-point number."""
+
+REFUSED: Mapping[str, tuple[Refusal, ...]] = {
+    "floating.rsqrt": (
+        Refusal(
+            "the theory of IEEE 754 numbers has no such function, rounded once",
+            "Compare on many items instead, without --formal.",
+        ),
+    ),
+}

@@ -10,12 +10,14 @@ from kera_hw.graph.expand import Expander
 from kera_hw.graph.node import Node, Ref, Region
 from kera_hw.ops.core import decode_constant
 from kera_hw.ops.registry import OPS
-from kera_hw.ops.spec import Array, EvalCall
+from kera_hw.ops.spec import Array, EvalCall, Trait
 from kera_hw.rtl.formal import blocks, floats, scalars
 from kera_hw.rtl.formal.blocks import Block, Position, scalar, stacked
-from kera_hw.rtl.formal.reductions import NoMeaning, Reducer
+from kera_hw.rtl.formal.reductions import REDUCTIONS, REFUSED, NoMeaning, Reducer
 from kera_hw.rtl.formal.scalars import Call
 from kera_hw.rtl.formal.terms import Term, Terms
+from kera_hw.support import Diagnostic
+from kera_hw.target import GAP, Instance, TargetTable
 from kera_hw.types import BOOL, FloatType, IntType, TensorType, Type, bit_width, element_type, shape_of
 
 Change = Callable[[Ref, Term], Term]
@@ -52,8 +54,7 @@ class Translator:
             return call.args
         rule = (floats.RULES if real else scalars.RULES).get(opcode)
         if rule is None:
-            kinds = (*call.arg_types, *call.types)
-            raise NoMeaning(opcode, next((k for k in kinds if isinstance(k, FloatType)), call.types[0]))
+            raise NoMeaning(unknown(opcode, call))
         return rule(call)
 
     def region(self, region: Region, args: Sequence[Block], change: Change = _unchanged) -> list[Block]:
@@ -73,19 +74,17 @@ class Translator:
         return [found[ref.node][ref.index] for ref in region.results]
 
     def _node(self, node: Node, args: list[Block]) -> list[Block]:
-        handler = _HANDLERS.get(node.opcode)
+        fault = TABLE.fault(node, self._expander)
+        if fault is not None:
+            raise NoMeaning(fault)
+        handler = TABLE.lowerings.get(node.opcode)
         if handler is not None:
             return handler(self, node, args)
-        if node.opcode in blocks.MOVING:
-            return [blocks.move(node, args)]
         expanded = self._expander.region_of(node)
-        if expanded is not None:
-            return self.region(expanded, args)
-        if node.opcode.startswith("reduce."):
-            return [Reducer(self.apply, self.constant, node).run(args)]
-        return self._elementwise(node, args)
+        assert expanded is not None, f"{node.opcode} is refused"
+        return self.region(expanded, args)
 
-    def _elementwise(self, node: Node, args: list[Block]) -> list[Block]:
+    def elementwise(self, node: Node, args: list[Block]) -> list[Block]:
         shape = next((arg.shape for arg in args if arg.shape), ())
         count = max((len(arg.items) for arg in args if arg.shape), default=1)
         if any(arg.shape and not arg.items for arg in args):
@@ -95,9 +94,7 @@ class Translator:
         types, attrs = tuple(element_type(kind) for kind in node.types), dict(node.attrs)
         rows = [
             self.scalar(node.opcode, Call(self.terms, row, kinds, types, attrs)) for row in zip(*columns)
-        ] if args else []
-        if not args:
-            raise NoMeaning(node.opcode, node.types[0])
+        ]
         return [Block(shape, tuple(row[k] for row in rows)) for k in range(len(types))]
 
     # Sources
@@ -219,7 +216,7 @@ class CarriedTranslator(Translator):
         if not scalars.is_float(*call.arg_types, *call.types):
             return super().scalar(opcode, call)
         if opcode not in _WIRES or bit_width(call.arg_types[-1]) != bit_width(call.types[0]):
-            raise NoMeaning(opcode, call.types[0])
+            raise NoMeaning(unknown(opcode, call))
         return scalars.RULES["control.select" if len(call.args) == 3 else "convert.bitcast"](call)
 
 
@@ -232,7 +229,27 @@ class _Single:
         raise AssertionError("a constant runs no region")
 
 
-_HANDLERS: Mapping[str, Callable[[Translator, Node, list[Block]], list[Block]]] = {
+Handler = Callable[[Translator, Node, list[Block]], list[Block]]
+
+
+def _move(_: Translator, node: Node, args: list[Block]) -> list[Block]:
+    return [blocks.move(node, args)]
+
+
+def _reduce(translator: Translator, node: Node, args: list[Block]) -> list[Block]:
+    return [Reducer(translator.apply, translator.constant, node).run(args)]
+
+
+def _observe(_translator: Translator, _node: Node, args: list[Block]) -> list[Block]:
+    """An observation is the value that it is given."""
+    return args
+
+
+LOWERINGS: Mapping[str, Handler] = {
+    **dict.fromkeys([*scalars.RULES, *floats.RULES], Translator.elementwise),
+    **dict.fromkeys(blocks.MOVING, _move),
+    **dict.fromkeys(REDUCTIONS, _reduce),
+    **{name: _observe for name, spec in OPS.items() if Trait.OBSERVES in spec.traits},
     "core.constant": Translator.constant_node,
     "tensor.iota": Translator.iota,
     "tensor.index": Translator.index,
@@ -247,6 +264,16 @@ _HANDLERS: Mapping[str, Callable[[Translator, Node, list[Block]], list[Block]]] 
     "control.map": Translator.map,
     "control.scan": Translator.scan,
 }
+
+TABLE: TargetTable[Handler] = TargetTable(
+    "formal", "formal meaning", LOWERINGS, {**floats.REFUSED, **REFUSED}, code="K0961"
+)
+
+
+def unknown(opcode: str, call: Call) -> Diagnostic:
+    """Of a scalar operation that neither list of rules has."""
+    kind = Instance(opcode, call.arg_types, call.types, call.attrs).kind
+    return GAP.diagnostic(TABLE.code, TABLE.noun, opcode, kind)
 
 
 def free_block(translator: Translator, kind: Type, bits: Sequence[Term]) -> Block:

@@ -11,6 +11,8 @@ from kera_hw.graph.node import Node
 from kera_hw.ops.spec import Array
 from kera_hw.rtl.formal.blocks import Block, along
 from kera_hw.rtl.formal.terms import Term
+from kera_hw.support import Diagnostic
+from kera_hw.target import Instance, Refusal
 from kera_hw.types import U32, BoolType, FixType, FloatType, TensorType, Type, element_type, shape_of
 
 # One scalar operation: its name, its operands, the type of the first, and of the result where it differs.
@@ -21,12 +23,11 @@ LANES, LANE_BLOCK = 64, 4096
 
 
 class NoMeaning(Exception):
-    """An operation that the solver's theories cannot say."""
+    """An operation that the solver's theories cannot say; carries what the table says of it."""
 
-    def __init__(self, opcode: str, kind: Type) -> None:
-        super().__init__(f"{opcode} on {kind}")
-        self.opcode = opcode
-        self.kind = kind
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.message)
+        self.diagnostic = diagnostic
 
 
 class Scalars:
@@ -78,15 +79,14 @@ def _lanes(items: Sequence[Term], start: Callable[[Term], Term], step: Join, joi
     return balanced(results, join)
 
 
-def ordered(items: Sequence[Term], join: Join, order: str, opcode: str, kind: Type) -> Term:
+def ordered(items: Sequence[Term], join: Join, order: str) -> Term:
     """Items joined in a named order; "" where the order doesn't matter."""
-    if order in ("", "sequential"):
-        return fold(join, items)
     if order == "tree":
         return balanced(items, join)
     if order == "lanes":
         return _lanes(items, lambda item: item, join, join)
-    raise NoMeaning(f"{opcode} in {order} order", kind)
+    assert order in ("", "sequential"), f"the order {order} is refused"
+    return fold(join, items)
 
 
 class Reducer:
@@ -114,12 +114,12 @@ class Reducer:
     def total(self, items: Sequence[Term]) -> Term:
         if not items:
             return self.scalars.number(0)
-        return ordered(items, self.scalars.join("add"), self._order(), self.node.opcode, self.kind)
+        return ordered(items, self.scalars.join("add"), self._order())
 
     def prod(self, items: Sequence[Term]) -> Term:
         if not items:
             return self.scalars.number(1)
-        return ordered(items, self.scalars.join("mul"), self._order(), self.node.opcode, self.kind)
+        return ordered(items, self.scalars.join("mul"), self._order())
 
     def mean(self, items: Sequence[Term]) -> Term:
         return self.scalars.op("div", self.total(items), self.scalars.number(len(items)))
@@ -165,11 +165,10 @@ class Reducer:
         """Sum of products: fused chains, or rounded products and sums; modulo 2^W on integers."""
         op, mul = self.scalars.op, str(self.attrs["mul"])
         fused = isinstance(self.kind, FloatType) and mul == "fused"
-        if mul == "wide" or order == "exact":
-            raise NoMeaning(f"{self.node.opcode} with `{mul}` products in {order} order", self.kind)
+        assert mul != "wide", "products in another format are refused"
         if order == "tree" or not fused:
             products = [op("mul", a, b) for a, b in pairs]
-            return ordered(products, self.scalars.join("add"), order, self.node.opcode, self.kind)
+            return ordered(products, self.scalars.join("add"), order)
         if order == "sequential":
             return self._fused(op("mul", *pairs[0]), pairs[1:])
         return self._fused_lanes(pairs)
@@ -257,4 +256,25 @@ _CONTRACTIONS: Mapping[str, Callable[[Reducer, Sequence[Block]], Block]] = {
     "conv2d": Reducer.conv2d,
     "max_pool2d": lambda self, args: self.pool(args, self.greatest),
     "avg_pool2d": lambda self, args: self.pool(args, self.mean),
+}
+
+REDUCTIONS = tuple(f"reduce.{verb}" for verb in (*_FOLDS, *_CONTRACTIONS))
+
+
+def _on_floats(name: str, value: str) -> Callable[[Instance], bool]:
+    """Whether an attribute of an operation on floats has this value."""
+    return lambda instance: isinstance(instance.kind, FloatType) and instance.attrs.get(name) == value
+
+
+_COMPARE = "Compare on many items instead, without --formal."
+_EXACT = Refusal(
+    "exact sums and products are wider than the solver's numbers", _COMPARE, _on_floats("order", "exact")
+)
+_WIDE = Refusal("`wide` products are not translated", _COMPARE, _on_floats("mul", "wide"))
+
+REFUSED: Mapping[str, tuple[Refusal, ...]] = {
+    **dict.fromkeys(("reduce.sum", "reduce.prod"), (_EXACT,)),
+    "reduce.dot": (_EXACT, _WIDE),
+    "reduce.matmul": (_WIDE,),
+    "reduce.conv2d": (_WIDE,),
 }

@@ -13,6 +13,8 @@ import numpy as np
 from kera_hw.graph.expand import Expander
 from kera_hw.graph.node import Export, Node, Ref, Region, Scopes, within
 from kera_hw.graph.store import Store
+from kera_hw.ops.registry import FAMILIES, OPS
+from kera_hw.ops.spec import Trait
 from kera_hw.rtl.lower import convert, reductions, tensors
 from kera_hw.rtl.lower.budget import Meter, check_state
 from kera_hw.rtl.lower.builder import Builder, width_of
@@ -21,6 +23,7 @@ from kera_hw.rtl.lower.floats import lowering as floats
 from kera_hw.rtl.lower.tensors import Handler
 from kera_hw.rtl.lower.values import Tensor, Value, elementwise, items_of, rebuild
 from kera_hw.support import Diagnostic
+from kera_hw.target import GAP, TargetTable
 from kera_hw.types import (
     BOOL,
     FixType,
@@ -34,6 +37,10 @@ from kera_hw.types import (
 )
 
 _FIXED_FAMILY = "fixed."
+SCALAR = frozenset(
+    row.name for family in ("integer", "fixed", "compare", "bits") for row in FAMILIES[family]
+)
+"""Families that are lowered one scalar operation for each element."""
 
 
 class Flattener:
@@ -45,23 +52,6 @@ class Flattener:
         self.builder = Builder(store, interval, carry_logic, meter)
         self._expander = Expander()
         self._scopes: Scopes = ()
-        self.handlers: dict[str, Callable[[Node, list[Value]], list[Value]]] = {
-            "control.call": self._call,
-            "control.loop": self._loop,
-            "control.while": self._while,
-            "control.branch": self._branch,
-            "control.map": self._map,
-            "control.scan": self._scan,
-            "convert.cast": self._cast,
-            "convert.round_to": self._round_to,
-            "core.constant": self._constant,
-        }
-        table: dict[str, Handler] = {**tensors.HANDLERS, **reductions.HANDLERS}
-        for opcode, handler in table.items():
-            self.handlers[opcode] = self._bind(handler)
-
-    def _bind(self, handler: Handler) -> Callable[[Node, list[Value]], list[Value]]:
-        return lambda node, args: handler(self.builder, node, args)
 
     def run(self, region: Region, args: list[Value]) -> list[Value]:
         """The region's results on symbolic arguments."""
@@ -81,49 +71,58 @@ class Flattener:
 
     def _apply(self, node: Node, args: list[Value]) -> list[Value]:
         _refuse(node)
-        over_floats = floats.handler_of(node)
-        if over_floats is not None:
-            return over_floats(self.builder, node, args)
-        handler = self.handlers.get(node.opcode)
-        if handler is not None:
-            return handler(node, args)
+        fault = TABLE.fault(node, self._expander)
+        if fault is not None:
+            raise LoweringError(fault)
+        if floats.is_computing(node):
+            over_floats = floats.HANDLERS.get(node.opcode)
+            if over_floats is not None:
+                return over_floats(self.builder, node, args)
+        elif node.opcode in LOWERINGS:
+            return LOWERINGS[node.opcode](self, node, args)
         expanded = self._expander.region_of(node)
-        if expanded is not None:
-            return self.run(expanded, args)
-        return self._elementwise(node, args)
+        if expanded is None:
+            raise LoweringError(TABLE.diagnostic(GAP, node))
+        return self.run(expanded, args)
 
-    def _elementwise(self, node: Node, args: list[Value]) -> list[Value]:
+    def elementwise(self, node: Node, args: list[Value]) -> list[Value]:
         """Scalar operations; fixed point acts on its raw integers."""
         builder, opcode = self.builder, node.opcode
         kind = element_type(node.types[0])
         attrs = dict(node.attrs)
-        if opcode == "integer.add_carry":
-            return self._add_carry(args)
-        if opcode == "convert.bitcast":
-            def reread(x: Ref) -> Ref:
-                return builder.op(opcode, x, type=kind)
-
-            return [elementwise(reread, args)]
-        if opcode == "fixed.mul":
-            assert isinstance(kind, FixType)
-            raw = kind.raw
-
-            def multiply(a: Ref, b: Ref) -> Ref:
-                wide = [builder.cast(convert.raw_of(builder, x), raw) for x in (a, b)]
-                return convert.of_raw(builder, builder.op("integer.mul", *wide), kind)
-
-            return [elementwise(multiply, args)]
-        if opcode == "fixed.sign":
-            def sign(x: Ref) -> Ref:
-                return self._fixed_sign(x, kind)
-
-            return [elementwise(sign, args)]
         if opcode.startswith(_FIXED_FAMILY):
             opcode = "integer." + opcode.removeprefix(_FIXED_FAMILY)
 
         def scalar(*items: Ref) -> Ref:
             result = builder.op(opcode, *(convert.raw_of(builder, item) for item in items), **attrs)
             return convert.of_raw(builder, result, kind)
+
+        return [elementwise(scalar, args)]
+
+    def bitcast(self, node: Node, args: list[Value]) -> list[Value]:
+        kind = element_type(node.types[0])
+
+        def scalar(x: Ref) -> Ref:
+            return self.builder.op("convert.bitcast", x, type=kind)
+
+        return [elementwise(scalar, args)]
+
+    def fixed_mul(self, node: Node, args: list[Value]) -> list[Value]:
+        builder, kind = self.builder, element_type(node.types[0])
+        assert isinstance(kind, FixType)
+        raw = kind.raw
+
+        def scalar(a: Ref, b: Ref) -> Ref:
+            wide = [builder.cast(convert.raw_of(builder, x), raw) for x in (a, b)]
+            return convert.of_raw(builder, builder.op("integer.mul", *wide), kind)
+
+        return [elementwise(scalar, args)]
+
+    def fixed_sign(self, node: Node, args: list[Value]) -> list[Value]:
+        kind = element_type(node.types[0])
+
+        def scalar(x: Ref) -> Ref:
+            return self._fixed_sign(x, kind)
 
         return [elementwise(scalar, args)]
 
@@ -139,7 +138,7 @@ class Flattener:
         below = builder.op("compare.lt", raw, zero)
         return convert.of_raw(builder, builder.select(below, negative, result), kind)
 
-    def _add_carry(self, args: list[Value]) -> list[Value]:
+    def add_carry(self, _node: Node, args: list[Value]) -> list[Value]:
         shape = next((arg.shape for arg in args if isinstance(arg, Tensor)), ())
         count = max((len(arg.items) for arg in args if isinstance(arg, Tensor)), default=1)
         tensor = any(isinstance(arg, Tensor) for arg in args)
@@ -147,7 +146,7 @@ class Flattener:
         rows = [self.builder.outputs("integer.add_carry", *row) for row in zip(*columns)]
         return [rebuild([row[k] for row in rows], shape, tensor) for k in (0, 1)]
 
-    def _cast(self, node: Node, args: list[Value]) -> list[Value]:
+    def value_cast(self, node: Node, args: list[Value]) -> list[Value]:
         target = cast(Type, node.attr("type"))
 
         def scalar(x: Ref) -> Ref:
@@ -155,7 +154,7 @@ class Flattener:
 
         return [elementwise(scalar, args)]
 
-    def _round_to(self, node: Node, args: list[Value]) -> list[Value]:
+    def round_to(self, node: Node, args: list[Value]) -> list[Value]:
         target = cast(Type, node.attr("type"))
         mode, overflow = cast(str, node.attr("mode")), cast(str, node.attr("overflow"))
 
@@ -164,17 +163,17 @@ class Flattener:
 
         return [elementwise(scalar, args)]
 
-    def _constant(self, node: Node, _args: list[Value]) -> list[Value]:
+    def constant(self, node: Node, _args: list[Value]) -> list[Value]:
         kind = node.types[0]
         items = self.builder.constants(node.out())
         return [Tensor(kind.shape, tuple(items)) if isinstance(kind, TensorType) else items[0]]
 
     # Control
 
-    def _call(self, node: Node, args: list[Value]) -> list[Value]:
+    def call(self, node: Node, args: list[Value]) -> list[Value]:
         return self.run(cast(Region, node.attr("region")), args)
 
-    def _loop(self, node: Node, args: list[Value]) -> list[Value]:
+    def loop(self, node: Node, args: list[Value]) -> list[Value]:
         region, kind = cast(Region, node.attr("region")), cast(Type, node.attr("index_type"))
         count, start, step = (cast(int, node.attr(name)) for name in ("count", "start", "step"))
         carried, captures = self._carried(node, args)
@@ -184,7 +183,7 @@ class Flattener:
             carried = self.run(region, [index, *carried, *captures])
         return carried
 
-    def _while(self, node: Node, args: list[Value]) -> list[Value]:
+    def while_(self, node: Node, args: list[Value]) -> list[Value]:
         condition, body = cast(Region, node.attr("cond")), cast(Region, node.attr("body"))
         carried, captures = self._carried(node, args)
         active = self.builder.const(BOOL, 1)
@@ -211,7 +210,7 @@ class Flattener:
         a, b = convert.raw_of(builder, then), convert.raw_of(builder, otherwise)
         return convert.of_raw(builder, builder.select(condition, a, b), then.type)
 
-    def _branch(self, node: Node, args: list[Value]) -> list[Value]:
+    def branch(self, node: Node, args: list[Value]) -> list[Value]:
         regions = cast("tuple[Region, ...]", node.attr("regions"))
         selector, captures = args[0], args[1:]
         assert isinstance(selector, Ref)
@@ -234,7 +233,7 @@ class Flattener:
         raws = [convert.raw_of(self.builder, item) for item in column]
         return convert.of_raw(self.builder, self.builder.pick(selector, raws), column[0].type)
 
-    def _map(self, node: Node, args: list[Value]) -> list[Value]:
+    def map_(self, node: Node, args: list[Value]) -> list[Value]:
         region, arity = cast(Region, node.attr("region")), cast(int, node.attr("arity"))
         sources = [cast(Tensor, arg) for arg in args[:arity]]
         rows = [self.run(region, [*row, *args[arity:]]) for row in zip(*(s.items for s in sources))]
@@ -243,7 +242,7 @@ class Flattener:
     def _stacked(self, kind: Type, rows: list[Value]) -> Value:
         return Tensor(shape_of(kind), tuple(ref for row in rows for ref in items_of(row)))
 
-    def _scan(self, node: Node, args: list[Value]) -> list[Value]:
+    def scan(self, node: Node, args: list[Value]) -> list[Value]:
         region = cast(Region, node.attr("region"))
         carried_count, items, length = (cast(int, node.attr(n)) for n in ("carried", "items", "length"))
         carried, sources = args[:carried_count], args[carried_count : carried_count + items]
@@ -261,6 +260,47 @@ class Flattener:
     def _carried(self, node: Node, args: list[Value]) -> tuple[list[Value], list[Value]]:
         count = cast(int, node.attr("carried"))
         return args[:count], args[count:]
+
+
+def observe(_builder: Builder, _node: Node, args: list[Value]) -> list[Value]:
+    """An observation is the value that it is given."""
+    return args
+
+
+_Method = Callable[[Flattener, Node, list[Value]], list[Value]]
+
+
+def _method(handler: Handler) -> _Method:
+    return lambda flattener, node, args: handler(flattener.builder, node, args)
+
+
+_HANDLERS: dict[str, Handler] = {
+    **tensors.HANDLERS, **reductions.HANDLERS,
+    **{name: observe for name, spec in OPS.items() if Trait.OBSERVES in spec.traits},
+}
+
+LOWERINGS: dict[str, _Method] = {
+    **dict.fromkeys(SCALAR, Flattener.elementwise),
+    **{opcode: _method(handler) for opcode, handler in _HANDLERS.items()},
+    "control.call": Flattener.call,
+    "control.loop": Flattener.loop,
+    "control.while": Flattener.while_,
+    "control.branch": Flattener.branch,
+    "control.map": Flattener.map_,
+    "control.scan": Flattener.scan,
+    "convert.cast": Flattener.value_cast,
+    "convert.bitcast": Flattener.bitcast,
+    "convert.round_to": Flattener.round_to,
+    "core.constant": Flattener.constant,
+    "fixed.mul": Flattener.fixed_mul,
+    "fixed.sign": Flattener.fixed_sign,
+    "integer.add_carry": Flattener.add_carry,
+}
+"""Operations on anything but floats, and those that move floats as bits."""
+
+TABLE: TargetTable[object] = TargetTable(
+    "rtl", floats.NOUN, {**LOWERINGS, **floats.HANDLERS}, floats.REFUSED
+)
 
 
 def _row(source: Tensor, index: int) -> Value:

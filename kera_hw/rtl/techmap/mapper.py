@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from kera_hw.graph.node import Node, Origin, Ref, join_origins
 from kera_hw.ops.intervals import raw_interval
 from kera_hw.rtl.lower.builder import width_of
+from kera_hw.rtl.lower.flatten import TABLE
 from kera_hw.rtl.techmap import cases, constmul, folded, gating, linear, product, scalar, words
 from kera_hw.rtl.techmap.demand import demanded
 from kera_hw.rtl.techmap.forms import Atom, Form, combine, scale
@@ -23,10 +24,17 @@ from kera_hw.rtl.techmap.source import Source
 from kera_hw.rtl.techmap.tables import Tables
 from kera_hw.rtl.techmap.words import Word
 from kera_hw.schedule.fpga.netlist import cell_bits
+from kera_hw.support import KeraError
+from kera_hw.target import GAP
 from kera_hw.types import BoolType, IntType
 
 _SUMS = frozenset({"integer.add", "integer.sub", "integer.neg"})
 _PRODUCTS = frozenset({"integer.mul", "integer.mul_wide"})
+MAPPED = frozenset(scalar.RULES) | _SUMS | _PRODUCTS | {
+    "control.loop", "core.constant", "core.param", "integer.add_carry", "integer.saturating_mul",
+    "tensor.index",
+}
+"""What a flat region may hold."""
 _MAX_SHARED = 24
 """Terms of a sum used several times beyond which it is realised once instead of being spread."""
 _MAX_TERMS = 400
@@ -393,7 +401,10 @@ class Mapper:
         elif opcode == "control.select" and (tree := self._select_tree(node)) is not None:
             word = tree
         else:
-            word = scalar.RULES[opcode](self.net, node, args, self.wanted[ref])
+            rule = scalar.RULES.get(opcode)
+            if rule is None:
+                raise KeraError([TABLE.diagnostic(GAP, node)])
+            word = rule(self.net, node, args, self.wanted[ref])
         self._settle(ref, word)
 
     def _fold(self, node: Node, args: list[Word]) -> None:

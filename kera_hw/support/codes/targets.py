@@ -4,9 +4,9 @@ from __future__ import annotations
 from kera_hw.support.codes.info import Table
 
 TABLE: Table = (
-    ("K0701", "operation without reference evaluation",
-     "A target computes no operation it could get wrong: this one has no exact evaluation on its type there "
-     "yet. Use another type, or run the function on another target."),
+    ("K0701", "operation that a target refuses",
+     "A target computes no operation it could get wrong: this one has no exact form on its type there. The "
+     "message says why and what to do; `kera explain TARGET` lists all that a target refuses."),
     ("K0702", "nested too deeply",
      "Functions, loops and branches nest deeper in each other than the interpreter follows. Split "
      "the program "
@@ -14,4 +14,7 @@ TABLE: Table = (
     ("K0703", "floating-point unit in a foreign mode",
      "Floats are computed by the host's IEEE 754 units, and something in this process has set them to flush "
      "subnormals or to round otherwise than to nearest even. Run without the library that did."),
+    ("K0704", "operation that a target was not told about",
+     "The registry has an operation that this target's table neither lowers nor refuses: a gap in kera, not "
+     "in the program. Run the function on another target, and report it."),
 )

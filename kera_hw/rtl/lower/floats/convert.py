@@ -220,6 +220,8 @@ def _rounded(x: Fields, kind: IntType, fraction: int) -> Ref:
     """To nearest even, then saturating, on the magnitude; the least value is saturation's own."""
     wires, form, builder = x.wires, x.form, x.wires.builder
     most = kind.width_bits - kind.signed
+    if most == 0:
+        return _sign_bit(x, kind, fraction)
     negative = wires.unless(x.sign, x.is_nan)
     least = form.bias + most - fraction  # the exponent field from which a number is too large
     lift = max(0, 2 - least)  # places above the target's, where that may be a subnormal
@@ -247,3 +249,14 @@ def _rounded(x: Fields, kind: IntType, fraction: int) -> Ref:
         return wires.select(negative, low_end, wires.select(over, high_end, size))
     whole = wires.select(negative, builder.op("integer.neg", size), size)
     return wires.select(over, wires.select(negative, low_end, high_end), whole)
+
+
+def _sign_bit(x: Fields, kind: IntType, fraction: int) -> Ref:
+    """A signed number of one bit: -1 for what lies below -1/2; the half is a tie with 0, which is even."""
+    wires, form, builder = x.wires, x.form, x.wires.builder
+    exponent = form.bias - fraction - 1
+    place = form.fraction_bits + exponent - 1  # of the one bit of a subnormal half
+    half = exponent << form.fraction_bits if exponent > 0 else 1 << place if place >= 0 else 0
+    beyond = wires.less(wires.const(half, form.width - 1), x.magnitude)
+    below = wires.both(wires.unless(x.sign, x.is_nan), beyond)
+    return wires.select(below, builder.const(kind, -1), builder.const(kind, 0))

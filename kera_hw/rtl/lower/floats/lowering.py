@@ -5,13 +5,12 @@ from collections.abc import Callable
 from typing import cast
 
 from kera_hw.graph.node import Node, Ref
-from kera_hw.ops.registry import OPS
-from kera_hw.ops.spec import Trait
 from kera_hw.rtl.lower.builder import Builder, carrier
 from kera_hw.rtl.lower.convert import of_raw, raw_of
 from kera_hw.rtl.lower.floats import convert, reductions, table
 from kera_hw.rtl.lower.floats.canonical import canonical, mark
 from kera_hw.rtl.lower.values import Value, elementwise
+from kera_hw.target import Refusal
 from kera_hw.types import FloatType, Type, element_type
 
 Handler = Callable[[Builder, Node, list[Value]], list[Value]]
@@ -19,8 +18,9 @@ Handler = Callable[[Builder, Node, list[Value]], list[Value]]
 _WIRING = frozenset({
     "control.branch", "control.call", "control.loop", "control.map", "control.scan", "control.select",
     "control.while", "core.constant", "core.param", "memory.transfer", "tensor.broadcast", "tensor.concat",
-    "tensor.gather", "tensor.index", "tensor.pad", "tensor.permute", "tensor.reshape", "tensor.reverse",
-    "tensor.shift_in", "tensor.slice", "tensor.stack", "tensor.update", "tensor.update_slice",
+    "tensor.gather", "tensor.index", "tensor.iota", "tensor.pad", "tensor.permute", "tensor.reshape",
+    "tensor.reverse", "tensor.shift_in", "tensor.slice", "tensor.stack", "tensor.update",
+    "tensor.update_slice",
 })
 """Operations that only move values: floats go through them as bits."""
 
@@ -35,26 +35,8 @@ def float_type(node: Node) -> FloatType | None:
 
 
 def is_computing(node: Node) -> bool:
-    """Whether a node over floats does more than move them."""
-    return node.opcode not in _WIRING
-
-
-def handler_of(node: Node) -> Handler | None:
-    """How a node over floats is lowered; None where it only moves them, or is made of other operations.
-
-    Raises LoweringError (K0701) for an operation without a unit.
-    """
-    kind = float_type(node)
-    if kind is None or not is_computing(node):
-        return None
-    found = _HANDLERS.get(node.opcode)
-    if found is not None:
-        return found
-    if node.opcode in table.UNITS:
-        return _unit
-    if OPS[node.opcode].expansion is None or Trait.ELEMENTWISE in OPS[node.opcode].traits:
-        raise table.refusal(node.opcode, kind)
-    return None
+    """Whether a node is over floats, and does more than move them."""
+    return node.opcode not in _WIRING and float_type(node) is not None
 
 
 def _unit(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
@@ -100,11 +82,16 @@ def _bitcast(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
     return [elementwise(scalar, args)]
 
 
-_HANDLERS: dict[str, Handler] = {
+NOUN = table.NOUN
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(table.UNITS, _unit),
     "convert.cast": _cast,
     "convert.bitcast": _bitcast,
     **reductions.HANDLERS,
 }
+"""How nodes over floats are lowered that do more than move them."""
+
+REFUSED: dict[str, tuple[Refusal, ...]] = {**table.REFUSED, **reductions.REFUSED}
 
 
 def entering(builder: Builder, kind: Type, ref: Ref) -> Ref:

@@ -10,9 +10,10 @@ from kera_hw.rtl.lower import reductions as shapes
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats import convert
 from kera_hw.rtl.lower.floats.fields import unpack
-from kera_hw.rtl.lower.floats.table import apply, refusal
+from kera_hw.rtl.lower.floats.table import apply
 from kera_hw.rtl.lower.values import Tensor, Value
-from kera_hw.types import F64, FloatType, IntType, element_type
+from kera_hw.target import Instance, Refusal
+from kera_hw.types import F64, FloatType, IntType, TensorType, element_type
 
 LANES = 64
 BLOCK = 4096
@@ -95,12 +96,10 @@ def _kind(node: Node) -> FloatType:
 
 
 def _fold(builder: Builder, node: Node, opcode: str, terms: Sequence[Term], empty: int) -> Ref:
-    """A sum or product in the node's order; ``exact`` only where one rounding is all there is."""
+    """A sum or product in the node's order; ``exact`` is that of any order where it is not refused."""
     kind, order = _kind(node), cast(str, node.attr("order"))
     if not terms:
         return _constant(builder, kind, empty)
-    if order == "exact" and len(terms) > 2:
-        raise refusal(node.opcode, kind, f"the order `exact` over {len(terms)} elements is not available")
     chain = _plain(builder, opcode, kind)
     return _folded(chain, "tree" if order == "exact" else order, terms)
 
@@ -155,8 +154,6 @@ def _contracted(builder: Builder, node: Node, order: str, pairs: Sequence[Term])
     kind, mul = _kind(node), cast(str, node.attr("mul"))
     if not pairs:
         return builder.const(_word(kind), 0)
-    if order == "exact" and len(pairs) > 1:
-        raise refusal(node.opcode, kind, f"the order `exact` over {len(pairs)} elements is not available")
     order = "tree" if order == "exact" else order
     if mul != "wide" or kind == F64:
         return _folded(_products(builder, kind, mul), order, pairs)
@@ -223,4 +220,26 @@ HANDLERS: dict[str, Callable[[Builder, Node, list[Value]], list[Value]]] = {
     "reduce.conv2d": _conv2d,
     "reduce.max_pool2d": _max_pool,
     "reduce.avg_pool2d": _avg_pool,
+}
+
+
+def _exact_over(most: int) -> Refusal:
+    """The order ``exact`` over more elements than those where one rounding is all there is."""
+
+    def when(instance: Instance) -> bool:
+        if instance.attrs["order"] != "exact" or not isinstance(instance.kind, FloatType):
+            return False
+        source, axis = instance.operands[0], cast(int, instance.attrs.get("axis", -1))
+        assert isinstance(source, TensorType)
+        return (source.size if axis == -1 else source.shape[axis]) > most
+
+    return Refusal(
+        f"the order `exact` over more than {most} element{'s' if most > 1 else ''} is not available",
+        "Use another order, or run this function on another target.", when,
+    )
+
+
+REFUSED: dict[str, tuple[Refusal, ...]] = {
+    **{f"reduce.{verb}": (_exact_over(2),) for verb in ("sum", "prod")},
+    "reduce.dot": (_exact_over(1),),
 }

@@ -1,7 +1,7 @@
 """Which operation is lowered by which unit. Modules of units export ``UNITS``; they are joined here.
 
-A new unit is registered by adding its module's ``UNITS`` below: opcode to ``Unit``. What is absent, or does
-not list a format, is refused with a diagnostic that names the operation and the type.
+A new unit is registered by adding its module's ``UNITS`` below: opcode to ``Unit``. On a format that a unit
+does not list, its operation is refused by name and type.
 """
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.design import LoweringError
 from kera_hw.rtl.lower.floats import add, compare, divide, elementary, fma, integral, mul, signs, sqrt
 from kera_hw.rtl.lower.floats.canonical import mark
-from kera_hw.rtl.lower.floats.units import Unit
-from kera_hw.support import Diagnostic
+from kera_hw.rtl.lower.floats.units import ALL_FORMATS, Unit
+from kera_hw.target import Refusal
 from kera_hw.types import FloatType
+
+NOUN = "hardware"
 
 UNITS: Mapping[str, Unit] = {
     "floating.add": Unit(add.lower_add),
@@ -38,19 +40,23 @@ UNITS: Mapping[str, Unit] = {
 }
 
 
-def refusal(opcode: str, kind: FloatType, why: str = "no unit computes it yet") -> LoweringError:
-    """The error for an operation that hardware does not do on a format: it is never approximated."""
-    return LoweringError(Diagnostic(
-        "K0701",
-        f"`{opcode}` on {kind} has no hardware: {why}.",
-        notes=("Use another type or order, or run this function on another target.",),
-    ))
+def refusal_of(unit: Unit) -> Refusal:
+    """Why an operation is refused on the formats that its unit does not list."""
+    return Refusal(
+        "no unit computes it yet", "Use another type, or run this function on another target.",
+        lambda instance: instance.kind not in unit.formats,
+    )
+
+
+REFUSED: Mapping[str, tuple[Refusal, ...]] = {
+    opcode: (refusal_of(unit),) for opcode, unit in UNITS.items() if unit.formats != ALL_FORMATS
+}
 
 
 def apply(builder: Builder, opcode: str, kind: FloatType, *operands: Ref) -> Ref:
     """One operation on scalars of a format, as bits. Raises LoweringError where no unit does it."""
-    unit = UNITS.get(opcode)
-    if unit is None or kind not in unit.formats:
-        raise refusal(opcode, kind)
+    unit = UNITS[opcode]
+    if kind not in unit.formats:
+        raise LoweringError(refusal_of(unit).diagnostic("K0701", NOUN, opcode, kind))
     result = unit.lower(builder, kind, *operands)
     return mark(builder, kind, result) if unit.canonical else result
