@@ -1,10 +1,12 @@
 """Structured control: calls are written in place, loops carry scalars in variables and tensors in buffers."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
-from kera_hw.graph.node import Node, Region
+from kera_hw.graph.node import Node, Ref, Region
 from kera_hw.loops.program import Affine, Operand, Var, of_var
 from kera_hw.lower.emitter import literal
 from kera_hw.lower.region import Lowering, Rule, shared
@@ -40,25 +42,28 @@ class State:
 
     def take(self, results: Sequence[Value]) -> list[Operand]:
         """Put the body's tensors back into the buffers; its scalars."""
-        lower = self.lower
-        own = {tensor.buffer.name for tensor in self.tensors if isinstance(tensor, View)}
-        moves: list[tuple[View, View]] = []
-        for tensor, result in zip(self.tensors, results):
-            if isinstance(tensor, View):
-                assert isinstance(result, View)
-                if result.buffer == tensor.buffer and result.is_whole:
-                    continue
-                if result.buffer.name in own:  # another's buffer, which may be overwritten first
-                    kind = TensorType(result.element, result.shape)
-                    result = _copied(lower, result, kind)
-                moves.append((tensor, result))
-        for tensor, result in moves:
-            lower.copy_into(tensor, result)
-        return [result for result in results if not isinstance(result, View)]
+        return settle(self.lower, self.tensors, results)
 
 
-def _copied(lower: Lowering, source: View, kind: Type) -> View:
-    return lower.fill(kind, lambda index: lower.read(source, index))
+def settle(lower: Lowering, targets: Sequence[View | None], results: Sequence[Value]) -> list[Operand]:
+    """Put tensors into the buffers that they belong in, all at once; the scalars among the results.
+
+    A result that lies in a buffer of another, or in its own but elsewhere, is put aside before that is
+    overwritten.
+    """
+    own = {target.buffer.name for target in targets if target is not None}
+    moves: list[tuple[View, View]] = []
+    for target, result in zip(targets, results):
+        if target is not None:
+            assert isinstance(result, View)
+            if result.buffer == target.buffer and result.is_whole:
+                continue
+            if result.buffer.name in own:
+                result = lower.copy(result)
+            moves.append((target, result))
+    for target, result in moves:
+        lower.copy_into(target, result)
+    return [result for result in results if not isinstance(result, View)]
 
 
 def call(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
@@ -97,21 +102,22 @@ def while_(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
 
 
 def branch(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
-    """By a bool, or by number as a chain of comparisons; tensors go into buffers that both sides write."""
+    """By a bool, or by number as a chain of comparisons; tensors go into buffers that both sides write.
+
+    Where a side gives back a tensor from before the branch, changed or not, the result lies in that tensor's
+    buffer, so that a side which changes nothing does nothing.
+    """
     regions = cast("tuple[Region, ...]", node.attr("regions"))
     captures, emit = shared(args[1:]), lower.emit
     selector = cast(Operand, args[0])
-    targets = [lower.new(kind) if isinstance(kind, TensorType) else None for kind in node.types]
+    targets: list[View | None] = []
+    for k, kind in enumerate(node.types):
+        adopted = _adopted(lower, regions, k, args[1:], captures) if isinstance(kind, TensorType) else None
+        targets.append(adopted or (lower.new(kind) if isinstance(kind, TensorType) else None))
     scalars = [kind for kind in node.types if is_scalar(kind)]
 
     def arm(number: int) -> list[Operand]:
-        found: list[Operand] = []
-        for target, result in zip(targets, lower.region(regions[number], captures)):
-            if target is None:
-                found.append(cast(Operand, result))
-            else:
-                lower.copy_into(target, cast(View, result))
-        return found
+        return settle(lower, targets, lower.region(regions[number], captures))
 
     def chosen(number: int) -> list[Operand]:
         """The arm of this number or a later one."""
@@ -128,6 +134,53 @@ def branch(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
 
     values = iter(chosen(0))
     return [next(values) if target is None else target for target in targets]
+
+
+def _adopted(
+    lower: Lowering, regions: Sequence[Region], result: int, given: Sequence[Value], captures: list[Value]
+) -> View | None:
+    """The buffer of the tensor that a result goes back to, for the sides to overwrite; or a copy of it.
+
+    A copy is worth while if all sides go back to it: each would make one of its own.
+    """
+    sources = [_source(region, region.results[result]) for region in regions]
+    for source, count in Counter(item for item in sources if item is not None).most_common():
+        value = given[source]
+        if not isinstance(value, View) or captures[source] != replace(value, owned=False):
+            continue  # another result lies in it
+        others = [*given[:source], *given[source + 1 :]]
+        if not lower.obstacle(value, others) or count == len(regions):
+            captures[source] = adopted = lower.owned(value, others)
+            return adopted
+    return None
+
+
+def _source(region: Region, ref: Ref) -> int | None:
+    """The parameter of which a result is an update; None where it is made of more than one tensor."""
+    while True:
+        node = ref.node
+        match node.opcode:
+            case "core.param":
+                return _int(node, "index")
+            case "tensor.update" | "tensor.update_slice" | "tensor.shift_in" | "memory.transfer":
+                ref = node.inputs[0]
+            case "control.loop" | "control.while" | "control.scan" if ref.index < _int(node, "carried"):
+                ref = node.inputs[ref.index]
+            case "control.call":
+                inner = _region(node)
+                place = _source(inner, inner.results[ref.index])
+                if place is None:
+                    return None
+                ref = node.inputs[place]
+            case "control.branch":
+                inner = cast("tuple[Region, ...]", node.attr("regions"))
+                places = {_source(part, part.results[ref.index]) for part in inner}
+                if len(places) != 1 or None in places:
+                    return None
+                (place,) = places
+                ref = node.inputs[1 + cast(int, place)]
+            case _:
+                return None
 
 
 def map_(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:

@@ -7,13 +7,13 @@ from kera_hw.graph.node import Export, Node, Origin, Region
 from kera_hw.loops.program import Buffer, LoopProgram
 from kera_hw.lower import control, elementwise, reductions, tensors
 from kera_hw.lower.emitter import Emitter
-from kera_hw.lower.region import Lowering, Rule
+from kera_hw.lower.region import Lowering, Rule, Update
 from kera_hw.lower.views import Value, View, whole
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Trait
 from kera_hw.support import KeraError
 from kera_hw.target import Instance, Refusal, TargetTable
-from kera_hw.types import FloatType, TensorType, Type, element_type, flatten_type, leaf_types, shape_of
+from kera_hw.types import FloatType, Type, element_type, flatten_type, leaf_types, shape_of
 
 
 def observe(_lower: Lowering, _node: Node, args: list[Value]) -> list[Value]:
@@ -47,14 +47,20 @@ def check_lowerable(region: Region) -> None:
 
 
 def lower_export(
-    export: Export, origins: Mapping[Node, Origin] | None = None,
-    expanding: Collection[str] = (),
+    export: Export, origins: Mapping[Node, Origin] | None = None, expanding: Collection[str] = ()
 ) -> LoopProgram:
     """The loop program of an export; what it observes follows its results.
 
     Operations in ``expanding`` are written out by their expansions, as a target without them wants it.
     Raises KeraError (K07xx) where an operation has no loops.
     """
+    return lower_with_updates(export, origins, expanding)[0]
+
+
+def lower_with_updates(
+    export: Export, origins: Mapping[Node, Origin] | None = None, expanding: Collection[str] = ()
+) -> tuple[LoopProgram, list[Update]]:
+    """The loop program of an export, and which tensors are updated in place and which in copies."""
     check_lowerable(export.region)
     emit = Emitter()
     rules = {name: rule for name, rule in RULES.items() if name not in expanding}
@@ -81,7 +87,7 @@ def lower_export(
         _deliver(lower, target, value)
     _advance(lower, states, values[len(results) : len(results) + len(states)])
     buffers = (*params, *results, *observed, *states, *emit.constants.values())
-    return LoopProgram(export.name, buffers, emit.finish())
+    return LoopProgram(export.name, buffers, emit.finish()), list(dict.fromkeys(lower.updates))
 
 
 def _data(node: Node) -> bytes:
@@ -91,7 +97,7 @@ def _data(node: Node) -> bytes:
 
 
 def _argument(emit: Emitter, buffer: Buffer) -> Value:
-    return whole(buffer) if buffer.shape else emit.load(buffer, ())
+    return whole(buffer, buffer.kind == "state") if buffer.shape else emit.load(buffer, ())
 
 
 def _result(name: str, kind: Type) -> Buffer:
@@ -110,13 +116,14 @@ def _advance(lower: Lowering, states: list[Buffer], values: list[Value]) -> None
     own = {buffer.name for buffer in states}
     kept: list[Value] = []
     for value, state in zip(values, states):
-        if isinstance(value, View) and value.buffer.name in own and value != whole(state):
-            source = value
-            kind = TensorType(value.element, value.shape)
-            with_copy = lower.fill(kind, lambda index, source=source: lower.read(source, index))
-            kept.append(with_copy)
+        if isinstance(value, View) and value.buffer.name in own and not _is_all_of(value, state):
+            kept.append(lower.copy(value))
         else:
             kept.append(value)
     for state, value in zip(states, kept):
-        if value != whole(state):
+        if not _is_all_of(value, state):
             _deliver(lower, state, value)
+
+
+def _is_all_of(value: Value, state: Buffer) -> bool:
+    return isinstance(value, View) and value.buffer == state and value.is_whole

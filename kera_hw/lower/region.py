@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,21 @@ from kera_hw.types import TensorType, Type, element_type, numpy_dtype, shape_of
 Rule = Callable[["Lowering", Node, list[Value]], list[Value]]
 
 
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A tensor that was to be overwritten: in place, or for a reason (half a sentence) in a copy."""
+
+    buffer: str
+    why_copied: str
+    place: Place | None
+
+    def __str__(self) -> str:
+        where = f"{self.place.path}:{self.place.line}: " if self.place is not None else ""
+        if not self.why_copied:
+            return f"{where}`{self.buffer}` is updated in place"
+        return f"{where}`{self.buffer}` is copied, since it {self.why_copied}"
+
+
 class Lowering:
     """Lowers regions into one emitter.
 
@@ -28,6 +43,7 @@ class Lowering:
         self.rules = rules
         self.origins = origins
         self._holders: Counter[str] = Counter()
+        self.updates: list[Update] = []
         self._expander = Expander()
 
     # Regions
@@ -38,6 +54,9 @@ class Lowering:
         last = {ref: node for node in nodes for ref in node.inputs}
         kept = set(region.results)
         values: dict[Ref, Value] = {}
+        for node in nodes:  # two arguments may be one buffer, and one be overwritten before the other is read
+            if node.opcode == "core.param":
+                self._hold(self._argument(node, args), 1)
         for node in nodes:
             inputs = [values[ref] for ref in node.inputs]
             for ref in dict.fromkeys(node.inputs):
@@ -46,6 +65,8 @@ class Lowering:
             for index, value in enumerate(self._node(node, inputs, args)):
                 values[Ref(node, index)] = value
                 self._hold(value, 1)
+                if node.opcode == "core.param":
+                    self._hold(value, -1)  # as an argument
             for index in range(len(node.types)):  # results that nobody takes
                 ref = Ref(node, index)
                 if ref not in last and ref not in kept:
@@ -58,14 +79,18 @@ class Lowering:
         if isinstance(value, View):
             self._holders[value.buffer.name] += change
 
+    @staticmethod
+    def _argument(node: Node, args: Sequence[Value]) -> Value:
+        index = node.attr("index")
+        assert isinstance(index, int)
+        return args[index]
+
     def _node(self, node: Node, inputs: list[Value], args: Sequence[Value]) -> list[Value]:
         origin = self.origins.get(node)
         if origin is not None:
             self.emit.place = Place(origin.path, origin.line)
         if node.opcode == "core.param":
-            index = node.attr("index")
-            assert isinstance(index, int)
-            return [args[index]]
+            return [self._argument(node, args)]
         if node.opcode == "core.constant":
             return [self.constant(node)]
         rule = self.rules.get(node.opcode)
@@ -85,12 +110,23 @@ class Lowering:
         (value,) = np.frombuffer(data, numpy_dtype(kind).newbyteorder("<")).astype(numpy_dtype(kind))
         return Literal(kind, bits_of(kind, value))
 
-    def reusable(self, value: View, others: Sequence[Value] = ()) -> bool:
-        """Whether a whole buffer may be overwritten: nobody else looks at it now or later."""
-        return (
-            value.owned and value.is_whole and not self._holders[value.buffer.name]
-            and not any(isinstance(other, View) and other.buffer == value.buffer for other in others)
-        )
+    def obstacle(self, value: View, others: Sequence[Value] = ()) -> str:
+        """Why a tensor may not be overwritten, as half a sentence; empty if nobody looks at it any more."""
+        name = value.buffer.name
+        if not value.owned:
+            kinds = {"param": "is a parameter", "const": "is a constant"}
+            return kinds.get(value.buffer.kind, "is a part of another, or what later rounds need too")
+        if not value.is_whole:
+            return "is a part of another"
+        if self._holders[name] or any(isinstance(it, View) and it.buffer.name == name for it in others):
+            return "is used later"
+        return ""
+
+    def overwrites(self, value: View, others: Sequence[Value] = ()) -> bool:
+        """Whether an update may happen in place, which is noted."""
+        why = self.obstacle(value, others)
+        self.updates.append(Update(value.buffer.name, why, self.emit.place))
+        return not why
 
     def new(self, kind: Type) -> View:
         """A fresh tensor, to be written once."""
@@ -118,10 +154,13 @@ class Lowering:
         if target != source:
             self.fill_into(target, lambda index: self.read(source, index))
 
-    def owned(self, value: Value, others: Sequence[Value] = ()) -> Value:
+    def owned(self, value: View, others: Sequence[Value] = ()) -> View:
         """A tensor in a buffer of its own that may be overwritten: this one if it may, else a copy."""
-        if not isinstance(value, View) or self.reusable(value, others):
+        if self.overwrites(value, others):
             return value
+        return self.copy(value)
+
+    def copy(self, value: View) -> View:
         kind = TensorType(value.element, value.shape)
         return self.fill(kind, lambda index: self.read(value, index))
 

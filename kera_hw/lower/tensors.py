@@ -53,7 +53,7 @@ def update(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
     source = _view(args[0])
     if not source.size:
         return [source]
-    target = _view(lower.owned(source))
+    target = lower.owned(source)
     places = _positions(lower, args[2:], [extent - 1 for extent in source.shape])
     lower.write(target, places, cast(Operand, args[1]))
     return [target]
@@ -63,7 +63,7 @@ def update_slice(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
     source, patch = _view(args[0]), _view(args[1])
     if not patch.size:
         return [source]
-    target = _view(lower.owned(source, [patch]))
+    target = lower.owned(source, [patch])
     lasts = [extent - size for extent, size in zip(source.shape, patch.shape)]
     window = target.window(_positions(lower, args[2:], lasts), patch.shape)
     lower.copy_into(window, patch)
@@ -201,7 +201,7 @@ def shift_in(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
     if not source.shape[0]:
         return [source]
     rest = (source.shape[0] - 1, *source.shape[1:])
-    if lower.reusable(source, [added]):
+    if lower.overwrites(source, [added]):
         target = source
     else:
         target = lower.new(node.types[0])
