@@ -78,6 +78,10 @@ class Builder:
         self._values[ref.node] = int(value)
         return ref
 
+    def constant(self, kind: Type, value: Array | int) -> Ref:
+        """A scalar constant, as expansions write it."""
+        return self.const(kind, int(value))
+
     def value(self, ref: Ref) -> int | None:
         """The raw integer of a constant, None for anything else."""
         node = ref.node
@@ -305,7 +309,15 @@ class Builder:
         return None
 
     def _on_convert_bitcast(self, x: tuple[Ref, ...], _v: object, attrs: dict[str, AttrValue]) -> Ref | None:
-        return x[0] if x[0].type == attrs["type"] else None
+        target, inner = attrs["type"], x[0].node
+        if x[0].type == target:
+            return x[0]
+        if inner.opcode != "convert.bitcast":
+            return None
+        kinds = (inner.inputs[0].type, x[0].type, target)
+        if any(isinstance(kind, FloatType) for kind in kinds):
+            return None  # a NaN is made canonical on the way
+        return self.op("convert.bitcast", inner.inputs[0], type=target)  # type: ignore[arg-type]
 
     def _on_compare_lt(self, x: tuple[Ref, ...], _v: object, _: object) -> Ref | None:
         (a_low, a_high), (b_low, b_high) = self.range(x[0]), self.range(x[1])

@@ -15,7 +15,7 @@ from kera_hw.graph.node import Export, Node, Ref, Region, Scopes, within
 from kera_hw.graph.store import Store
 from kera_hw.ops.registry import FAMILIES, OPS
 from kera_hw.ops.spec import Trait
-from kera_hw.rtl.lower import convert, reductions, tensors
+from kera_hw.rtl.lower import reductions, scalars, tensors
 from kera_hw.rtl.lower.budget import Meter, check_state
 from kera_hw.rtl.lower.builder import Builder, width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatState, LoweringError
@@ -36,11 +36,10 @@ from kera_hw.types import (
     shape_of,
 )
 
-_FIXED_FAMILY = "fixed."
 SCALAR = frozenset(
-    row.name for family in ("integer", "fixed", "compare", "bits") for row in FAMILIES[family]
+    row.name for family in ("integer", "fixed", "compare", "bits", "convert") for row in FAMILIES[family]
 )
-"""Families that are lowered one scalar operation for each element."""
+"""Families that are lowered element by element: fixed point by its expansion, integers as they are."""
 
 
 class Flattener:
@@ -86,57 +85,12 @@ class Flattener:
         return self.run(expanded, args)
 
     def elementwise(self, node: Node, args: list[Value]) -> list[Value]:
-        """Scalar operations; fixed point acts on its raw integers."""
-        builder, opcode = self.builder, node.opcode
-        kind = element_type(node.types[0])
         attrs = dict(node.attrs)
-        if opcode.startswith(_FIXED_FAMILY):
-            opcode = "integer." + opcode.removeprefix(_FIXED_FAMILY)
 
         def scalar(*items: Ref) -> Ref:
-            result = builder.op(opcode, *(convert.raw_of(builder, item) for item in items), **attrs)
-            return convert.of_raw(builder, result, kind)
+            return scalars.apply(self.builder, node.opcode, *items, **attrs)
 
         return [elementwise(scalar, args)]
-
-    def bitcast(self, node: Node, args: list[Value]) -> list[Value]:
-        kind = element_type(node.types[0])
-
-        def scalar(x: Ref) -> Ref:
-            return self.builder.op("convert.bitcast", x, type=kind)
-
-        return [elementwise(scalar, args)]
-
-    def fixed_mul(self, node: Node, args: list[Value]) -> list[Value]:
-        builder, kind = self.builder, element_type(node.types[0])
-        assert isinstance(kind, FixType)
-        raw = kind.raw
-
-        def scalar(a: Ref, b: Ref) -> Ref:
-            wide = [builder.cast(convert.raw_of(builder, x), raw) for x in (a, b)]
-            return convert.of_raw(builder, builder.op("integer.mul", *wide), kind)
-
-        return [elementwise(scalar, args)]
-
-    def fixed_sign(self, node: Node, args: list[Value]) -> list[Value]:
-        kind = element_type(node.types[0])
-
-        def scalar(x: Ref) -> Ref:
-            return self._fixed_sign(x, kind)
-
-        return [elementwise(scalar, args)]
-
-    def _fixed_sign(self, ref: Ref, kind: Type) -> Ref:
-        """-1, 0 or 1 in the format; where 1 has no representation, the greatest value."""
-        assert isinstance(kind, FixType)
-        builder, raw = self.builder, convert.raw_of(self.builder, ref)
-        one = 1 << kind.fraction_bits
-        zero = builder.const(kind.raw, 0)
-        positive = builder.const(kind.raw, min(one, kind.raw.max))
-        negative = builder.const(kind.raw, max(-one, kind.raw.min))
-        result = builder.select(builder.op("compare.eq", raw, zero), zero, positive)
-        below = builder.op("compare.lt", raw, zero)
-        return convert.of_raw(builder, builder.select(below, negative, result), kind)
 
     def add_carry(self, _node: Node, args: list[Value]) -> list[Value]:
         shape = next((arg.shape for arg in args if isinstance(arg, Tensor)), ())
@@ -145,23 +99,6 @@ class Flattener:
         columns = [arg.items if isinstance(arg, Tensor) else (arg,) * count for arg in args]
         rows = [self.builder.outputs("integer.add_carry", *row) for row in zip(*columns)]
         return [rebuild([row[k] for row in rows], shape, tensor) for k in (0, 1)]
-
-    def value_cast(self, node: Node, args: list[Value]) -> list[Value]:
-        target = cast(Type, node.attr("type"))
-
-        def scalar(x: Ref) -> Ref:
-            return convert.cast(self.builder, x, target)
-
-        return [elementwise(scalar, args)]
-
-    def round_to(self, node: Node, args: list[Value]) -> list[Value]:
-        target = cast(Type, node.attr("type"))
-        mode, overflow = cast(str, node.attr("mode")), cast(str, node.attr("overflow"))
-
-        def scalar(x: Ref) -> Ref:
-            return convert.round_to(self.builder, x, target, mode, overflow)
-
-        return [elementwise(scalar, args)]
 
     def constant(self, node: Node, _args: list[Value]) -> list[Value]:
         kind = node.types[0]
@@ -206,9 +143,15 @@ class Flattener:
         return self._select(condition, then, otherwise)
 
     def _select(self, condition: Ref, then: Ref, otherwise: Ref) -> Ref:
-        builder = self.builder
-        a, b = convert.raw_of(builder, then), convert.raw_of(builder, otherwise)
-        return convert.of_raw(builder, builder.select(condition, a, b), then.type)
+        def choose(a: Ref, b: Ref) -> Ref:
+            return self.builder.select(condition, a, b)
+
+        return self._on_raw(choose, then, otherwise)
+
+    def _on_raw(self, choose: Callable[..., Ref], *items: Ref) -> Ref:
+        """One of the items: a choice between fixed-point numbers is one between integers."""
+        found, kind = choose(*(scalars.raw_of(self.builder, item) for item in items)), items[0].type
+        return scalars.of_raw(self.builder, found, kind) if isinstance(kind, FixType) else found
 
     def branch(self, node: Node, args: list[Value]) -> list[Value]:
         regions = cast("tuple[Region, ...]", node.attr("regions"))
@@ -230,8 +173,7 @@ class Flattener:
         return results
 
     def _pick(self, selector: Ref, column: tuple[Ref, ...]) -> Ref:
-        raws = [convert.raw_of(self.builder, item) for item in column]
-        return convert.of_raw(self.builder, self.builder.pick(selector, raws), column[0].type)
+        return self._on_raw(lambda *raws: self.builder.pick(selector, raws), *column)
 
     def map_(self, node: Node, args: list[Value]) -> list[Value]:
         region, arity = cast(Region, node.attr("region")), cast(int, node.attr("arity"))
@@ -288,12 +230,7 @@ LOWERINGS: dict[str, _Method] = {
     "control.branch": Flattener.branch,
     "control.map": Flattener.map_,
     "control.scan": Flattener.scan,
-    "convert.cast": Flattener.value_cast,
-    "convert.bitcast": Flattener.bitcast,
-    "convert.round_to": Flattener.round_to,
     "core.constant": Flattener.constant,
-    "fixed.mul": Flattener.fixed_mul,
-    "fixed.sign": Flattener.fixed_sign,
     "integer.add_carry": Flattener.add_carry,
 }
 """Operations on anything but floats, and those that move floats as bits."""
@@ -426,18 +363,18 @@ def _flatten(export: Export, store: Store, interval: int, carry_logic: bool) -> 
     builder = flattener.builder
     declared = dict(zip((bus for bus, _ in buses), export.places))
     places = [declared.get(leaf.bus) for leaf in inputs] + [state.origin for state in states]
-    scalars: list[Ref] = []
+    items: list[Ref] = []
     for index, (kind, place) in enumerate(zip(kinds, places)):
         store.origin = place
-        scalars.append(floats.entering(builder, kind, store.param(index, kind)))
+        items.append(floats.entering(builder, kind, store.param(index, kind)))
     store.origin = None
     args: list[Value] = []
     used = 0
     for kind in export.region.params:
         count = int(np.prod(shape_of(kind), dtype=np.int64))
-        args.append(rebuild(scalars[used : used + count], shape_of(kind), isinstance(kind, TensorType)))
+        args.append(rebuild(items[used : used + count], shape_of(kind), isinstance(kind, TensorType)))
         used += count
-    assert used == len(scalars), "leaves of the ports and of the region differ"
+    assert used == len(items), "leaves of the ports and of the region differ"
     results = [ref for value in flattener.run(export.region, args) for ref in items_of(value)]
     out_buses = result_buses(export)
     outputs = _place(out_buses)

@@ -8,11 +8,11 @@ import numpy as np
 
 from kera_hw.graph.node import Node, Ref
 from kera_hw.ops.spec import Array
+from kera_hw.rtl.lower import scalars
 from kera_hw.rtl.lower.builder import Builder
-from kera_hw.rtl.lower.convert import of_raw, raw_of
 from kera_hw.rtl.lower.tensors import Handler
 from kera_hw.rtl.lower.values import Tensor, Value
-from kera_hw.types import BOOL, IntType, TensorType, Type, element_type
+from kera_hw.types import BOOL, FixType, IntType, TensorType, Type, element_type
 
 Fold = Callable[[Ref, Ref], Ref]
 
@@ -45,9 +45,10 @@ def reduce_rows(node: Node, args: list[Value], finish: Callable[[list[Ref]], Ref
 
 
 def _joiner(builder: Builder, opcode: str) -> Fold:
-    """One step of a reduction; fixed point acts on its raw integers, in one format."""
+    """One step of a reduction."""
     def join(a: Ref, b: Ref) -> Ref:
-        return of_raw(builder, builder.op(opcode, raw_of(builder, a), raw_of(builder, b)), a.type)
+        name = opcode.replace("integer.", "fixed.") if isinstance(a.type, FixType) else opcode
+        return scalars.apply(builder, name, a, b)
 
     return join
 

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import cast
 
 from kera_hw.graph.node import Node, Ref
+from kera_hw.rtl.lower import scalars
 from kera_hw.rtl.lower.builder import Builder, carrier
-from kera_hw.rtl.lower.convert import of_raw, raw_of
 from kera_hw.rtl.lower.floats import convert, reductions, table
 from kera_hw.rtl.lower.floats.canonical import canonical, mark
 from kera_hw.rtl.lower.values import Value, elementwise
 from kera_hw.target import Refusal
-from kera_hw.types import FloatType, Type, element_type
+from kera_hw.types import FixType, FloatType, Type, element_type
 
 Handler = Callable[[Builder, Node, list[Value]], list[Value]]
 
@@ -64,10 +64,11 @@ def _converted(builder: Builder, source: Type, target: Type, value: Ref) -> Ref:
     if isinstance(target, FloatType):
         if isinstance(source, FloatType):
             return mark(builder, target, convert.between(builder, source, target, value))
-        raw = raw_of(builder, value)
+        raw = scalars.raw_of(builder, value)
         return mark(builder, target, convert.from_integer(builder, source, target, raw))
     assert isinstance(source, FloatType)
-    return of_raw(builder, convert.to_integer(builder, source, target, value), target)
+    found = convert.to_integer(builder, source, target, value)
+    return scalars.of_raw(builder, found, target) if isinstance(target, FixType) else found
 
 
 def _bitcast(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
