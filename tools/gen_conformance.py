@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from kera_hw.numerics.elementary import FUNCTIONS
-from kera_hw.rtl.lower.floats.table import UNITS
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -57,8 +56,7 @@ Unless a cell says otherwise, none differed.
   meant by signs, extremes and classes of values.
 - **stale**: what was compared has changed since; `python -m tests.conformance.current` says how to compare it
   again, and `make check-long` begins with that.
-- `no unit`: hardware refuses the operation on that type (K0701) and never approximates it. A dash: not
-  compared there by these checks.
+- A dash: not compared there by these checks.
 """
 
 
@@ -209,29 +207,22 @@ def _table(family: str, rows: Mapping[tuple[str, str], Cells]) -> list[str]:
         lines += [_INTRODUCTIONS[family], ""]
     lines += [f"| operation | type | {' | '.join(columns.values())} |", "|---|---|" + "---|" * len(columns)]
     for (op, dtype), cells in sorted(rows.items(), key=lambda item: (item[0][0], _format_rank(item[0][1]))):
-        shown = [_cell(cells.get(executor, []), _absence(op, dtype, executor)) for executor in columns]
+        shown = [_cell(cells.get(executor, [])) for executor in columns]
         lines.append(f"| `{op}` | {dtype} | {' | '.join(shown)} |")
     return [*lines, ""]
-
-
-def _absence(op: str, dtype: str, executor: str) -> str:
-    """What an empty cell says."""
-    unit = UNITS.get(op)
-    made = unit is None or dtype not in FORMATS or dtype in {kind.name for kind in unit.formats}
-    return "–" if made or executor == "interp" else "no unit"
 
 
 def _format_rank(dtype: str) -> tuple[int, str]:
     return (FORMATS.index(dtype) if dtype in FORMATS else len(FORMATS)), dtype
 
 
-def _cell(results: Sequence[Result], empty: str) -> str:
+def _cell(results: Sequence[Result]) -> str:
     """Comparisons by one oracle together: notes of the same oracle tell what was varied."""
     by: dict[tuple[str, str, bool], list[Result]] = {}
     for result in results:
         label = result.note if not result.note.startswith(("order", "mul")) else ""
         by.setdefault((result.oracle, label, result.exhaustive), []).append(result)
-    return "; ".join(_compared(*key, group) for key, group in by.items()) or empty
+    return "; ".join(_compared(*key, group) for key, group in by.items()) or "–"
 
 
 def _compared(oracle: str, note: str, exhaustive: bool, group: Sequence[Result]) -> str:

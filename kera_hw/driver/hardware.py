@@ -198,7 +198,7 @@ def plan_hardware(
         raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")
     return PlannedHardware(
         device, flat, netlist, plan, choice, found.clock_mhz,
-        (*renamed, *_strobes(export.name, netlist, plan), *notes),
+        (*renamed, *_strobes(export.name, netlist, plan), *_general(flat, plan), *notes),
         "none" if options.interface == "none" else "stream",
         "ecp5" if device.family == "ecp5" else "generic",
     )  # fmt: skip
@@ -227,6 +227,19 @@ def _strobes(function: str, netlist: Netlist, plan: Plan) -> list[Diagnostic]:
     message = f"`{function}` {why}, so without a handshake it has rst, in_valid and out_valid besides."
     notes = (f"in_valid {often}" + ("." if interval == 1 else "; an item that comes earlier is ignored."),)
     return [Diagnostic("K0617", message, severity=Severity.NOTE, notes=notes)]
+
+
+def _general(flat: FlatDesign, plan: Plan) -> list[Diagnostic]:
+    """Says (K0618) of every function without a circuit of its own about what it takes."""
+    sites = max(plan.estimate.lut, plan.estimate.ff)
+    found: list[Diagnostic] = []
+    for what, share in flat.general.items():
+        message = (
+            f"{what} has no circuit of its own and is computed by arithmetic of f64: "
+            f"about {round(sites * share, -3):,.0f} of the {sites:,} sites of `{flat.name}` are for it."
+        )
+        found.append(Diagnostic("K0618", message, severity=Severity.NOTE))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

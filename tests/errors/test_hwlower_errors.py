@@ -7,7 +7,7 @@ from kera_hw.graph.node import Export, Ref, StateVar
 from kera_hw.graph.store import Store
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.support import Diagnostic
-from kera_hw.types import F32, F64, IntType, TensorType, Type
+from kera_hw.types import F32, IntType, TensorType, Type
 
 U8, U32 = IntType(8, False), IntType(32, False)
 
@@ -18,13 +18,6 @@ def _refused(store: Store, params: list[tuple[str, Type]], result: Ref, code: st
     assert isinstance(found, Diagnostic)
     assert found.code == code
     return found
-
-
-def test_a_float_operation_without_a_unit_is_refused_by_name_and_type() -> None:
-    store = Store()
-    result = store.op("floating.sin", store.param(0, F64))
-    found = _refused(store, [("x", F64)], result, "K0701")
-    assert "floating.sin" in found.message and "f64" in found.message
 
 
 def test_an_order_without_hardware_is_refused_by_name() -> None:

@@ -16,21 +16,14 @@ from kera_hw.graph.store import Store
 from kera_hw.interp import run_region
 from kera_hw.numerics.elementary import FUNCTIONS
 from kera_hw.rtl.lower.builder import Builder
-from kera_hw.rtl.lower.design import LoweringError
 from kera_hw.rtl.lower.floats import table
 from kera_hw.rtl.lower.floats.elementary import FUNCTIONS_F32
-from kera_hw.types import BF16, F16, F32, F64, FloatType, IntType, numpy_dtype
+from kera_hw.types import BF16, F16, F32, FloatType, IntType, numpy_dtype
 from tests.conformance.exhaustive_rtl import spans
 from tests.conformance.report import RESULTS
+from tests.elementary_arguments import HARD_F32
 from tests.exhaustive.oracle import correct
 from tests.tidy.repo import ROOT
-
-# Arguments whose results lie nearest to half-way points, or are exactly there (exp2 of -150).
-HARD = (
-    0x3B429D37, 0xBCF3A937, 0xC3160000, 0xC3150000, 0x65D890D3, 0x6F31A8EC, 0x33800000, 0xB3800000,
-    0x33000000, 0xB2FFFFFF, 0x3F7FFFFF, 0x3F800001, 0x42B17217, 0x42B17218, 0xC2CFF1B4, 0xC2CFF1B5,
-    0xC2AEAC50, 0x41102CB0,
-)
 
 
 def region_of(name: str, kind: FloatType) -> Region:
@@ -63,7 +56,7 @@ def test_f32_at_corners_and_at_random(name: str) -> None:
     # Everything of interest happens between 2^-30 and 2^8.
     near = rng.integers(97 << 23, 135 << 23, 6000, dtype=np.uint32)
     words = np.concatenate([corners, near, rng.integers(0, 1 << 31, 1000, dtype=np.uint32)])
-    check(name, F32, np.concatenate([words, words | np.uint32(1 << 31), np.array(HARD, dtype=np.uint32)]))
+    check(name, F32, np.concatenate([words, words | np.uint32(1 << 31), np.array(HARD_F32, dtype=np.uint32)]))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS_F32)
@@ -72,16 +65,6 @@ def test_every_f32_argument_is_on_record(name: str) -> None:
     parts = spans(name, record["command"].endswith("--quick"))
     assert record["vectors"] == sum((last - first) // step + 1 for first, last, step in parts)
     assert record["differences"] == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"), [("exp", F64), ("erf", F64), ("gelu", F32), ("sin", F32), ("cos", F32)], ids=str,
-)
-def test_what_has_no_circuit_is_refused_by_name(name: str, kind: FloatType) -> None:
-    with pytest.raises(LoweringError) as refused:
-        region_of(name, kind)
-    assert refused.value.diagnostic.code == "K0701"
-    assert f"`floating.{name}` on {kind}" in refused.value.diagnostic.message
 
 
 def test_tables_are_those_derived() -> None:

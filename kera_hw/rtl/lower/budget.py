@@ -1,6 +1,9 @@
 """How large a flat design may become: what is made is counted while it is made."""
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from kera_hw.graph.node import Export, Node
 from kera_hw.rtl.lower.design import LoweringError
 from kera_hw.support import Diagnostic
@@ -36,6 +39,8 @@ class Meter:
         self.name = name
         self.operations = 0
         self.steps = 0
+        self.general: dict[str, int] = {}
+        """Operations that went into general circuits, by what those compute."""
 
     def made(self, node: Node) -> None:
         """A new node of the flat region. Raises LoweringError (K0610) for one too many."""
@@ -49,11 +54,25 @@ class Meter:
         if self.steps > STEP_BUDGET:
             self._refuse(f"steps than the {STEP_BUDGET:,} that are followed")
 
+    @contextmanager
+    def writing(self, what: str) -> Generator[None]:
+        """Credits what is made meanwhile to the general circuit of ``what``."""
+        before = self.operations
+        self.general.setdefault(what, 0)
+        try:
+            yield
+        finally:
+            self.general[what] += self.operations - before
+
     def _refuse(self, what: str) -> None:
         raise LoweringError(Diagnostic(
             "K0610",
             f"`{self.name}` unrolls to more {what}; it needs a loop pipeline, which is not available yet.",
-            notes=("Export a smaller piece, such as the loop's body or one window, and stream over it.",),
+            notes=(
+                *(f"Of these, {count:,} are for {name}, which is computed by arithmetic of f64."
+                  for name, count in self.general.items()),
+                "Export a smaller piece, such as the loop's body or one window, and stream over it.",
+            ),
         ))
 
 

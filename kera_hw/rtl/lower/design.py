@@ -35,7 +35,8 @@ class FlatDesign:
     """A flat region: parameters are ``inputs``, then ``states``; results ``outputs``, then next states.
 
     ``in_buses`` and ``out_buses`` give every data port with its width in bits, in order; a value of no bits,
-    such as an empty tensor, has no port.
+    such as an empty tensor, has no port. ``general`` names what has no circuit of its own and is computed by
+    arithmetic, each with the share of the design's operations that is for it.
     """
 
     name: str
@@ -46,6 +47,7 @@ class FlatDesign:
     in_buses: tuple[tuple[str, int], ...]
     out_buses: tuple[tuple[str, int], ...]
     origins: Mapping[Node, Origin] = field(default_factory=dict[Node, Origin])
+    general: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 class LoweringError(Exception):

@@ -20,6 +20,7 @@ from kera_hw.rtl.lower.budget import Meter, check_state
 from kera_hw.rtl.lower.builder import Builder, width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatState, LoweringError
 from kera_hw.rtl.lower.floats import lowering as floats
+from kera_hw.rtl.lower.floats.elementary.exact import Exact
 from kera_hw.rtl.lower.tensors import Handler
 from kera_hw.rtl.lower.values import Tensor, Value, elementwise, items_of, rebuild
 from kera_hw.support import Diagnostic
@@ -51,6 +52,7 @@ class Flattener:
         self.builder = Builder(store, interval, carry_logic, meter)
         self._expander = Expander()
         self._scopes: Scopes = ()
+        self._in_general = False
 
     def run(self, region: Region, args: list[Value]) -> list[Value]:
         """The region's results on symbolic arguments."""
@@ -74,15 +76,33 @@ class Flattener:
         if fault is not None:
             raise LoweringError(fault)
         if floats.is_computing(node):
-            over_floats = floats.HANDLERS.get(node.opcode)
+            over_floats = floats.handler_of(node)
             if over_floats is not None:
                 return over_floats(self.builder, node, args)
+        elif node.opcode == "tensor.index" and self._in_general:
+            return [self._entry(cast(Tensor, args[0]), cast(Ref, args[1]))]
         elif node.opcode in LOWERINGS:
             return LOWERINGS[node.opcode](self, node, args)
         expanded = self._expander.region_of(node)
         if expanded is None:
             raise LoweringError(TABLE.diagnostic(GAP, node))
-        return self.run(expanded, args)
+        return self._general(node, expanded, args) if floats.lacks_unit(node) else self.run(expanded, args)
+
+    def _general(self, node: Node, expanded: Region, args: list[Value]) -> list[Value]:
+        """A function by the arithmetic it is made of: what that takes is noted, its tables are memories."""
+        what = f"`{node.opcode.partition('.')[2]}` on {floats.float_type(node)}"
+        outside, self._in_general = self._in_general, True
+        with self.meter.writing(what):
+            results = self.run(expanded, args)
+        self._in_general = outside
+        return results
+
+    def _entry(self, table: Tensor, index: Ref) -> Ref:
+        """An entry of a table of constants."""
+        exact, contents = Exact(self.builder), [self.builder.value(item) for item in table.items]
+        assert None not in contents, "functions read tables of constants"
+        word = exact.lookup(index, cast("list[int]", contents))
+        return self.builder.cast(word, table.items[0].type)
 
     def elementwise(self, node: Node, args: list[Value]) -> list[Value]:
         attrs = dict(node.attrs)
@@ -355,7 +375,8 @@ def flatten_export(
 
 
 def _flatten(export: Export, store: Store, interval: int, carry_logic: bool) -> FlatDesign:
-    flattener = Flattener(store, Meter(export.name), interval, carry_logic)
+    meter = Meter(export.name)
+    flattener = Flattener(store, meter, interval, carry_logic)
     buses = parameter_buses(export)
     inputs = _place(buses)
     states, _ = _states(export, flattener)
@@ -393,4 +414,5 @@ def _flatten(export: Export, store: Store, interval: int, carry_logic: bool) -> 
         in_buses=_widths(buses),
         out_buses=_widths(out_buses),
         origins=store.origins,
+        general={name: count / meter.operations for name, count in meter.general.items() if count},
     )

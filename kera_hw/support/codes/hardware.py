@@ -50,4 +50,10 @@ TABLE: Table = (
      "out_valid follows in_valid after the latency, and nothing stalls. in_valid may be high at most every "
      "so many cycles as the plan's interval says; an item that comes earlier is ignored, it changes no state "
      "and has no result."),
+    ("K0618", "general circuit",
+     "A function that has no circuit of its own on this type is computed as the interpreter does it, by "
+     "additions, products and tables of f64, each a whole floating-point unit. The result is right in every "
+     "bit; the circuit is many times as large as one made for the purpose. Where a narrower type will do, "
+     "convert the argument: `exp`, `exp2`, `log`, `log2`, `tanh`, `sigmoid`, `erf` and `silu` on f32, and "
+     "every function on f16 and bf16, have circuits of their own."),
 )

@@ -39,6 +39,17 @@ def is_computing(node: Node) -> bool:
     return node.opcode not in _WIRING and float_type(node) is not None
 
 
+def handler_of(node: Node) -> Handler | None:
+    """How a node over floats is lowered that does more than move them; None where its expansion does it."""
+    return None if lacks_unit(node) else HANDLERS.get(node.opcode)
+
+
+def lacks_unit(node: Node) -> bool:
+    """Whether a node computes a function by arithmetic that has a unit on other formats."""
+    kind = float_type(node)
+    return node.opcode in table.UNITS and kind is not None and not table.has_unit(node.opcode, kind)
+
+
 def _unit(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
     kind = float_type(node)
     assert kind is not None
@@ -92,7 +103,7 @@ HANDLERS: dict[str, Handler] = {
 }
 """How nodes over floats are lowered that do more than move them."""
 
-REFUSED: dict[str, tuple[Refusal, ...]] = {**table.REFUSED, **reductions.REFUSED}
+REFUSED: dict[str, tuple[Refusal, ...]] = {**reductions.REFUSED}
 
 
 def entering(builder: Builder, kind: Type, ref: Ref) -> Ref:

@@ -1,7 +1,7 @@
 """Which operation is lowered by which unit. Modules of units export ``UNITS``; they are joined here.
 
 A new unit is registered by adding its module's ``UNITS`` below: opcode to ``Unit``. On a format that a unit
-does not list, its operation is refused by name and type.
+does not list, its operation is lowered by its expansion: the general circuit.
 """
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from collections.abc import Mapping
 
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
-from kera_hw.rtl.lower.design import LoweringError
 from kera_hw.rtl.lower.floats import add, compare, divide, elementary, fma, integral, mul, signs, sqrt
 from kera_hw.rtl.lower.floats.canonical import mark
-from kera_hw.rtl.lower.floats.units import ALL_FORMATS, Unit
-from kera_hw.target import Refusal
-from kera_hw.types import FloatType
+from kera_hw.rtl.lower.floats.units import Unit
+from kera_hw.types import FloatType, Type
 
 NOUN = "hardware"
 
@@ -40,23 +38,14 @@ UNITS: Mapping[str, Unit] = {
 }
 
 
-def refusal_of(unit: Unit) -> Refusal:
-    """Why an operation is refused on the formats that its unit does not list."""
-    return Refusal(
-        "no unit computes it yet", "Use another type, or run this function on another target.",
-        lambda instance: instance.kind not in unit.formats,
-    )
-
-
-REFUSED: Mapping[str, tuple[Refusal, ...]] = {
-    opcode: (refusal_of(unit),) for opcode, unit in UNITS.items() if unit.formats != ALL_FORMATS
-}
+def has_unit(opcode: str, kind: Type) -> bool:
+    """Whether a unit computes the operation on a format; elsewhere its expansion does."""
+    return opcode in UNITS and kind in UNITS[opcode].formats
 
 
 def apply(builder: Builder, opcode: str, kind: FloatType, *operands: Ref) -> Ref:
-    """One operation on scalars of a format, as bits. Raises LoweringError where no unit does it."""
+    """One operation on scalars of a format, as bits, by its unit."""
+    assert has_unit(opcode, kind), f"no unit computes {opcode} on {kind}"
     unit = UNITS[opcode]
-    if kind not in unit.formats:
-        raise LoweringError(refusal_of(unit).diagnostic("K0701", NOUN, opcode, kind))
     result = unit.lower(builder, kind, *operands)
     return mark(builder, kind, result) if unit.canonical else result
