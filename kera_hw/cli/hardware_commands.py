@@ -9,6 +9,7 @@ import typer
 
 from kera_hw.cli import complete
 from kera_hw.cli.hardware import AS_PLANNED, HardwareRequest, takes_hardware
+from kera_hw.cli.loop_plans import LoopRequest, show_loop_plan
 from kera_hw.cli.options import (
     FileArgument,
     FunctionOption,
@@ -39,12 +40,27 @@ def plan(
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="OUT.svg", help="Draw the pipeline chart into a file.")
     ] = None,
+    loops: Annotated[
+        bool, typer.Option("--loops", help="Plan the loops instead, for no target in particular.")
+    ] = False,
+    given: Annotated[
+        Path | None,
+        typer.Option("--plan", metavar="P.toml", help="Loops: replay this plan instead of making one."),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="P.toml", help="Loops: write the plan into a file.")
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Loops: say why each step was taken, and what is copied.")
+    ] = False,
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
     """Show the pipeline that would be built: latency, interval, resources, and the chart of cycles.
 
-    Example: kera plan fir.kera --fn fir --clock 200MHz
+    With --loops, --plan, --save or --explain: the plan of the loops, which an engineer may edit.
+    Examples: kera plan fir.kera --fn fir --clock 200MHz; kera plan fir.kera --save p.toml;
+    kera plan fir.kera --plan p.toml --explain
     """
     from kera_hw.driver.build import full_plan, source_files
     from kera_hw.driver.files import write_atomically
@@ -54,6 +70,13 @@ def plan(
     from kera_hw.driver.report.theme import standalone
 
     output = Output(json, quiet)
+    request = LoopRequest(loops, given, save, explain)
+    if request.is_made:
+        if svg is not None or hardware != AS_PLANNED:
+            message = "A plan of loops is for no target in particular, and has no chart."
+            raise typer.BadParameter(message, param_hint="--loops")
+        show_loop_plan(file, function, request, output)
+        return
     options = hardware.for_hardware()
     loaded, graph = load_or_fail(file, output, lints=True)
     export = export_or_fail(loaded, function, output)

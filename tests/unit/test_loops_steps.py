@@ -7,7 +7,7 @@ from kera_hw.loops.parser import parse_program
 from kera_hw.loops.printer import print_program
 from kera_hw.loops.program import Alloc, For, statements
 from kera_hw.loops.transforms import TRANSFORMS, Refused, Step, apply_plan
-from kera_hw.loops.transforms.greedy import fused
+from kera_hw.loops.transforms.planner import planned
 from kera_hw.loops.verifier import verify_loops
 from tests.loop_programs import runs
 
@@ -219,7 +219,7 @@ def test_joined_loops_need_no_buffer() -> None:
     after = apply_plan(SAME, steps)
     assert verify_loops(after) == []
     assert [item.buffer.name for item in statements(after.body) if isinstance(item, Alloc)] == ["t4"]
-    assert fused(SAME)[1] == steps
+    assert planned(SAME).plan.steps[:2] == tuple(steps)
 
 
 def test_a_rest_is_a_loop_of_its_own() -> None:

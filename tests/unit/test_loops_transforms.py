@@ -20,7 +20,7 @@ from kera_hw.loops.transforms import (
     parse_plan,
     print_plan,
 )
-from kera_hw.loops.transforms.greedy import fused
+from kera_hw.loops.transforms.planner import planned
 from kera_hw.loops.verifier import verify_loops
 from kera_hw.lower.export import lower_export
 from kera_hw.support import KeraError
@@ -36,7 +36,7 @@ def _checked(seed: int, taken: Counter[str]) -> None:
         program = lower_export(export)
     except KeraError:
         return
-    joined, _ = fused(program)
+    joined = planned(program).after
     assert verify_loops(joined) == [] and differing(export, joined, 4, seed) == []
     for _ in range(12):
         if not any(isinstance(item, For) for item in statements(program.body)):

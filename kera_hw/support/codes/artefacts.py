@@ -27,5 +27,6 @@ TABLE: Table = (
     ("K0820", "not a loop program",
      "The text is none that a loop program prints as; the line says where."),
     ("K0821", "unusable plan",
-     "A plan is TOML with a `[[step]]` table a transform; the message says what is wrong with it."),
+     "A plan is TOML with a `[[step]]` table a transform, each of which applies to what those before it have "
+     "made. The message says what is wrong with it, or which statement is in the way of a step."),
 )
