@@ -7,22 +7,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from kera_hw.schedule.fpga.netlist import (
-    Add,
-    Bits,
-    Cell,
-    Input,
-    Lut,
-    Mul,
-    Mux,
-    Netlist,
-    Output,
-    Rom,
-    bits_width,
-    cell_bits,
-    concat,
-    slice_bits,
-)
+from kera_hw.schedule.fpga.bits import Bits, bits_width, cell_bits, concat, slice_bits
+from kera_hw.schedule.fpga.cells import Add, Cell, Input, Lut, Mul, Mux, Rom
+from kera_hw.schedule.fpga.netlist import Netlist, Output
 
 XOR3 = ("xor", ("in", 0), ("in", 1), ("in", 2))
 MIX4 = ("xor", ("and", ("in", 0), ("in", 1)), ("or", ("in", 2), ("in", 3)))

@@ -2,29 +2,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
-from kera_hw.rtl.emit.text import evaluate_bit
-from kera_hw.schedule.fpga.netlist import (
+from kera_hw.schedule.fpga.bits import Bits, bits_width
+from kera_hw.schedule.fpga.cells import (
     Add,
-    BitExpr,
-    Bits,
+    Call,
     Cell,
     Chain,
-    Fold,
     Input,
     Lut,
     Moves,
     Mul,
     Mux,
-    Netlist,
     RegisterPin,
     Rom,
     StateNext,
     StateOut,
-    StateReg,
+    Unit,
     WriteControl,
-    bits_width,
 )
+from kera_hw.schedule.fpga.expressions import BitExpr
+from kera_hw.schedule.fpga.netlist import Netlist, StateReg
+from kera_hw.schedule.fpga.units import IterativeUnit, Memory
 
 
 def evaluate(netlist: Netlist, items: Sequence[Mapping[str, int]]) -> list[dict[str, int]]:
@@ -74,8 +74,22 @@ def _bitwise(expr: BitExpr, operands: Sequence[Bits], width: int, values: Sequen
     result = 0
     for position in range(width):
         chosen = [value & 1 if size == 1 else value >> position & 1 for value, size in inputs]
-        result |= evaluate_bit(expr, chosen) << position
+        result |= _bit(expr, chosen) << position
     return result
+
+
+def _bit(expr: BitExpr, values: Sequence[int]) -> int:
+    """The value (0 or 1) of a bitwise expression on single bits."""
+    kind = expr[0]
+    if kind == "in":
+        return values[cast(int, expr[1])]
+    if kind == "const":
+        return cast(int, expr[1])
+    parts = [_bit(cast(BitExpr, item), values) for item in expr[1:]]
+    return {
+        "not": lambda: 1 - parts[0], "mux": lambda: parts[1] if parts[0] else parts[2],
+        "and": lambda: min(parts), "or": lambda: max(parts), "xor": lambda: sum(parts) & 1,
+    }[cast(str, kind)]()
 
 
 def _signed(bits: Bits, signed: bool, values: Sequence[int]) -> int:
@@ -123,21 +137,25 @@ def _cell(cell: Cell, values: Sequence[int], item: Mapping[str, int], state: Seq
     if isinstance(cell, Rom):
         address = _read(cell.address, values)
         return cell.contents[address] & mask if address < len(cell.contents) else 0
-    if isinstance(cell, Fold):
-        return _fold(cell, [_read(bits, values) for bits in cell.initial])
+    if isinstance(cell, Call):
+        return _called(cell.unit, [_read(bits, values) for bits in cell.arguments])
     raise TypeError(f"no meaning for a {type(cell).__name__} cell")
 
 
-def _fold(cell: Fold, initial: Sequence[int]) -> int:
-    present = {register.bus: value for register, value in zip(cell.registers, initial)}
-    for _ in range(cell.count):
-        (found,) = evaluate(cell.step, [present])
-        for register in cell.registers:
+def _called(unit: Unit, arguments: Sequence[int]) -> int:
+    if isinstance(unit, Memory):
+        (address,) = arguments
+        return unit.contents[address] & (1 << unit.word_bits) - 1 if address < len(unit.contents) else 0
+    assert isinstance(unit, IterativeUnit)
+    present = {register.bus: value for register, value in zip(unit.registers, arguments)}
+    for _ in range(unit.count):
+        (found,) = evaluate(unit.step, [present])
+        for register in unit.registers:
             enabled = register.enable is None or found[register.enable] == register.enabled_by
             if register.follow is not None and enabled:
                 present[register.bus] = found[register.follow]
-    total, position, widths = 0, 0, dict(cell.step.inputs)
-    for register in cell.registers:
+    total, position, widths = 0, 0, dict(unit.step.inputs)
+    for register in unit.registers:
         total |= present[register.bus] << position
         position += widths[register.bus]
     return total

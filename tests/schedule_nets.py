@@ -3,25 +3,9 @@ from __future__ import annotations
 
 import random
 
-from kera_hw.schedule.fpga.netlist import (
-    Add,
-    Bits,
-    Cell,
-    Input,
-    Lut,
-    Mul,
-    Mux,
-    Netlist,
-    Output,
-    Rom,
-    StateOut,
-    StateReg,
-    bits_width,
-    cell_bits,
-    concat,
-    const_bits,
-    slice_bits,
-)
+from kera_hw.schedule.fpga.bits import Bits, bits_width, cell_bits, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.cells import Add, Cell, Input, Lut, Mul, Mux, Rom, StateOut
+from kera_hw.schedule.fpga.netlist import Netlist, Output, StateReg
 
 EXPRESSIONS = (
     ("xor", ("in", 0), ("in", 1), ("in", 2)),

@@ -24,8 +24,9 @@ from kera_hw.rtl.lower import FlatDesign
 from kera_hw.rtl.techmap import MapOptions, map_design
 from kera_hw.rtl.techmap.options import needs_far_products
 from kera_hw.schedule.explain import Refusal
+from kera_hw.schedule.fpga.cells import Mul
 from kera_hw.schedule.fpga.device import Device
-from kera_hw.schedule.fpga.netlist import Mul, Netlist
+from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import netlist_brams, netlist_dsps, netlist_luts
 from kera_hw.schedule.objective import Merit, measure_text, merit, prices
 from kera_hw.schedule.plan import Plan

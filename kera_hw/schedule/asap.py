@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kera_hw.schedule.fpga.netlist import StateNext, WriteControl
+from kera_hw.schedule.fpga.cells import StateNext, WriteControl
 from kera_hw.schedule.problem import IntArray, Problem
 
 

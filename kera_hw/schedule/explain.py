@@ -5,21 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kera_hw.schedule.asap import Constraints, Loop
-from kera_hw.schedule.fpga.netlist import (
-    Add,
-    Cell,
-    Fold,
-    Input,
-    Lut,
-    Mul,
-    Mux,
-    Netlist,
-    RegisterPin,
-    Rom,
-    StateNext,
-    StateOut,
-    WriteControl,
-)
+from kera_hw.schedule.fpga.cells import Cell, Input, StateOut
+from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Recurrence
 from kera_hw.schedule.problem import Problem
 from kera_hw.support.diagnostic import Diagnostic
@@ -37,33 +24,9 @@ Sources = Mapping[str, SourceFile]
 _SHOWN = 6  # operations of a path that a message spells out
 
 
-def operation(cell: Cell) -> str:
-    """What a cell does, in a few words with its width."""
-    if isinstance(cell, Add):
-        return f"{cell.width}-bit addition"
-    if isinstance(cell, Mul):
-        a, b = (sum(s.width for s in bits) for bits in (cell.a, cell.b))
-        return f"{a}×{b}-bit multiplication"
-    if isinstance(cell, Mux):
-        return f"{cell.width}-bit {len(cell.choices)}-way selection"
-    if isinstance(cell, Rom):
-        return f"{len(cell.contents)}-entry table"
-    if isinstance(cell, Fold):
-        return f"loop of {cell.count} steps"
-    if isinstance(cell, Lut):
-        return f"{cell.width}-bit logic"
-    if isinstance(cell, Input):
-        return f"input `{cell.bus}`"
-    if isinstance(cell, RegisterPin):
-        return f"{'reset' if cell.reset else 'enable'} of {cell.registers} flip-flops"
-    if isinstance(cell, WriteControl):
-        return "flow control"
-    return "state" if isinstance(cell, StateOut | StateNext) else "operation"
-
-
 def cell_label(cell: Cell) -> str:
-    """``operation`` with the source name and line where they are known."""
-    text = operation(cell)
+    """What a cell does, with the source name and line where they are known."""
+    text = cell.describe()
     name = cell.name or (cell.origin.name if cell.origin else None)
     if name and not isinstance(cell, Input):
         text += f" `{name}`"

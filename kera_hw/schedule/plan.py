@@ -2,7 +2,7 @@
 
 A pipeline of ``latency_cycles`` = N stages, numbered 0 to N - 1. The module's inputs are present at the
 start of stage 0. A cell placed in stage s computes its output within stage s (``available[cell] == s``),
-except ``Mul`` with L > 0 internal register ranks, whose output appears at the start of stage s + L. A value
+except cells with L > 0 pipeline registers inside, whose output appears at the start of stage s + L. A value
 needed in stage t passes through t - available registers, one at the end of each stage in between; outputs
 are needed in "stage N", that is, behind the register that ends stage N - 1. Constants need no registers. A
 state register is read in stage ``stage[state.out]`` and takes its next value at the end of stage
@@ -67,6 +67,21 @@ class Recurrence:
 
 
 @dataclass(frozen=True, slots=True)
+class UnitPlan:
+    """The pace of a unit, which is a region of its own, and when it is reserved.
+
+    Each of ``calls``, cells of the netlist, has it from its stage on for ``initiation_interval`` cycles;
+    its result is there ``latency_cycles`` after that stage. Counted modulo the plan's own interval, no two
+    reservations meet.
+    """
+
+    name: str
+    latency_cycles: int
+    initiation_interval: int
+    calls: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A schedule of one netlist. Tuples ``stage``, ``available`` and ``arrival_ps`` are indexed by cell id.
 
@@ -75,6 +90,7 @@ class Plan:
     ``lifetimes``   every run of bits that somebody reads, constants excepted, in order of (cell, low).
     ``register_bits``  pipeline and output registers together, state registers and handshake not counted.
     ``critical_paths``  one path a stage, the longest; empty for a stage without logic.
+    ``units``      the pace of every unit, in order of their first calls.
     ``setup_ps``   what a register at the end of any stage needs on top of an arrival.
     """
 
@@ -92,6 +108,7 @@ class Plan:
     setup_ps: int
     critical_paths: tuple[tuple[PathStep, ...], ...]
     estimate: Resources
+    units: tuple[UnitPlan, ...] = ()
     recurrence: Recurrence | None = None
     notes: tuple[str, ...] = ()
 
@@ -106,12 +123,12 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """A plain JSON object that ``from_json`` reads back to an equal plan."""
-        return {"format": "kera-plan-1", **asdict(self)}
+        return {"format": "kera-plan-2", **asdict(self)}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Plan:
         """The plan that ``to_json`` wrote. Raises ValueError or KeyError when it is none."""
-        if data.get("format") != "kera-plan-1":
+        if data.get("format") != "kera-plan-2":
             raise ValueError("not a plan")
         loop = cast("Mapping[str, Any] | None", data["recurrence"])
         return Plan(
@@ -131,6 +148,12 @@ class Plan:
                 tuple(PathStep(**step) for step in path) for path in data["critical_paths"]
             ),
             estimate=Resources(**data["estimate"]),
+            units=tuple(
+                UnitPlan(
+                    item["name"], item["latency_cycles"], item["initiation_interval"], tuple(item["calls"])
+                )
+                for item in data["units"]
+            ),
             recurrence=None if loop is None else Recurrence(
                 tuple(loop["cells"]), tuple(loop["states"]), loop["stages"],
             ),

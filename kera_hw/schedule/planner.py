@@ -15,9 +15,10 @@ from kera_hw.schedule.explain import (
     no_latency,
     too_slow,
 )
+from kera_hw.schedule.fpga.cells import Input
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import Device
-from kera_hw.schedule.fpga.netlist import Input, Netlist, least_interval
+from kera_hw.schedule.fpga.netlist import Netlist, least_initiation_interval
 from kera_hw.schedule.fpga.resource_model import (
     handshake_ffs,
     inner_ffs,
@@ -25,7 +26,7 @@ from kera_hw.schedule.fpga.resource_model import (
     netlist_dsps,
     netlist_luts,
 )
-from kera_hw.schedule.plan import Lifetime, PathStep, Plan, Recurrence, Resources
+from kera_hw.schedule.plan import Lifetime, PathStep, Plan, Recurrence, Resources, UnitPlan
 from kera_hw.schedule.problem import Problem, build_problem, staged_fanout, timing_pairs, with_fanout
 from kera_hw.schedule.sdc import least_registers, register_bits
 from kera_hw.schedule.timing import fmax_mhz, stage_arrivals, stage_paths
@@ -195,8 +196,8 @@ def _earliest(problem: Problem, asked: _Request) -> _Earliest | Refusal:
     if problem.cell_count and int(problem.base_ps.max()) > asked.limit_ps:
         return too_slow(problem, asked.clock_ps, asked.sources)
     constraints = build_constraints(problem, timing_pairs(problem, asked.limit_ps))
-    least_ii = least_interval(problem.netlist)
-    assert asked.ii is None or asked.ii >= least_ii, "a loop is folded only where the interval allows"
+    least_ii = least_initiation_interval(problem.netlist)
+    assert asked.ii is None or asked.ii >= least_ii, "units are used only where the interval allows"
     interval, least, loop = _interval(constraints, asked, least_ii)
     if isinstance(least, Loop):
         return no_interval(problem, least, interval, asked.clock_ps, asked.sources)
@@ -299,6 +300,10 @@ def make_plan(
         setup_ps=model.setup_ps,
         critical_paths=tuple(tuple(PathStep(*step) for step in path) for path in paths),
         estimate=estimate,
+        units=tuple(
+            UnitPlan(unit.name, unit.latency_cycles, unit.initiation_interval, users)
+            for unit, users in netlist.calls()
+        ),
         recurrence=recurrence,
     )
 

@@ -12,8 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kera_hw.schedule.fpga.delay_model import DelayModel, loads
-from kera_hw.schedule.fpga.netlist import Bits, Fold, Netlist, WriteControl, internal_ranks
+from kera_hw.schedule.fpga.bits import Bits
+from kera_hw.schedule.fpga.cells import WriteControl
+from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.netlist import Netlist
+from kera_hw.schedule.fpga.units import IterativeUnit
 
 IntArray = NDArray[np.int64]
 _SHARE = 4096  # path starts handled at once while looking for timing pairs: bounds memory
@@ -73,9 +76,9 @@ class Problem:
     edges: Edges
     logic_ps: IntArray
     clk_to_q_ps: IntArray
-    latency: IntArray  # internal register ranks per cell: 0 except for Mul and Rom
+    latency: IntArray  # pipeline registers inside each cell
     base_ps: IntArray  # arrival of each cell's output when all its inputs come from registers, if they can
-    step_ps: IntArray  # time of one step of a folded loop; 0 for other cells
+    step_ps: IntArray  # time of one step of the unit that a cell calls; 0 where it has none
 
     @property
     def cell_count(self) -> int:
@@ -98,23 +101,34 @@ def build_problem(netlist: Netlist, model: DelayModel) -> Problem:
     edges = _edges(netlist, model, readings)
     logic = np.array([model.logic_ps(cell) for cell in cells], dtype=np.int64)
     clk_to_q = np.array([model.clk_to_q_ps(cell) for cell in cells], dtype=np.int64)
-    latency = np.array([internal_ranks(c) for c in cells], dtype=np.int64)
-    steps = [_step_ps(cell, model) if isinstance(cell, Fold) else 0 for cell in cells]
-    step = np.array(steps, dtype=np.int64)
+    latency = np.array([cell.inner_stages() for cell in cells], dtype=np.int64)
+    step = _step_times(netlist, model)
     base = np.maximum(_base(netlist, edges, clk_to_q, latency), step)
     runs = _runs(readings)
     return Problem(netlist, model, readings, runs, edges, logic, clk_to_q, latency, base, step)
 
 
-def _step_ps(cell: Fold, model: DelayModel) -> int:
-    """Time from the registers of a folded loop through one step to what they load."""
-    inner = build_problem(cell.step, model)
+def _step_times(netlist: Netlist, model: DelayModel) -> IntArray:
+    """For every cell the time of one step of the iterative unit that it calls, if it does."""
+    times = np.zeros(len(netlist.cells), dtype=np.int64)
+    for unit, users in netlist.calls():
+        if isinstance(unit, IterativeUnit):
+            settled = _settled_ps(unit.step, model)
+            for user in users:
+                cell = netlist.cells[user]
+                times[user] = settled + model.route_ps(cell, 1) + model.logic_ps(cell)
+    return times
+
+
+def _settled_ps(step: Netlist, model: DelayModel) -> int:
+    """Time from the registers around a step until all of it has settled."""
+    inner = build_problem(step, model)
     settled: list[int] = inner.clk_to_q_ps.tolist()
     for source, target, chained, registered in inner.edges.rows():
         ranked = inner.latency[source] > 0
         arrival = inner.clk_to_q_ps[source] + registered if ranked else settled[source] + chained
         settled[target] = max(settled[target], int(arrival))
-    return max(settled, default=0) + model.route_ps(cell, 1) + model.logic_ps(cell)
+    return max(settled, default=0)
 
 
 def _base(netlist: Netlist, edges: Edges, clk_to_q: IntArray, latency: IntArray) -> IntArray:
@@ -188,7 +202,7 @@ def _readings(netlist: Netlist) -> tuple[tuple[Reading, ...], ...]:
             position += segment.width
 
     for index, cell in enumerate(netlist.cells):
-        for bits, each in loads(cell):
+        for bits, each in cell.loads():
             note(bits, index, each)
     end = len(netlist.cells) + len(netlist.states)
     for index, state in enumerate(netlist.states):

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from kera_hw.schedule.explain import cell_label, operation
-from kera_hw.schedule.fpga.netlist import Netlist, StateNext, is_leaf
+from kera_hw.schedule.explain import cell_label
+from kera_hw.schedule.fpga.cells import StateNext
+from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 
 
@@ -44,7 +45,7 @@ def pipeline_rows(netlist: Netlist, plan: Plan) -> list[PipelineRow]:
     critical = {step.cell for path in plan.critical_paths for step in path}
     rows = [
         PipelineRow(
-            index, operation(cell) if cell.name is None else f"{cell.name}: {operation(cell)}",
+            index, cell.describe() if cell.name is None else f"{cell.name}: {cell.describe()}",
             type(cell).__name__.lower(), cell.width, plan.stage[index], plan.available[index],
             kept.get(index, plan.available[index]), _start_ps(netlist, plan, index), plan.arrival_ps[index],
             index in critical,
@@ -63,7 +64,7 @@ def _start_ps(netlist: Netlist, plan: Plan, index: int) -> int:
     cell = netlist.cells[index]
     drivers = {s.cell for bits in cell.operands() for s in bits if s.cell is not None}
     here = [d for d in drivers if plan.available[d] == plan.stage[index]]
-    chained = [d for d in here if not is_leaf(netlist.cells[d])]
+    chained = [d for d in here if not netlist.cells[d].leaf]
     own = plan.arrival_ps[index] if plan.available[index] == plan.stage[index] else plan.clock_ps
     return min(own, max((plan.arrival_ps[d] for d in chained), default=0))
 

@@ -8,7 +8,7 @@ Checked
 * state: every register is read and written within one initiation interval, in that order; what controls it
   works in the stage that writes it, and nothing of it waits in a register; what an item left in it is taken
   in the stage after, by outputs alone;
-* folded loops: an item's steps end before the next item loads, and a step fits the clock;
+* units: no two calls have one at the same time, whichever items they are for, and a step fits the clock;
 * registers: bit by bit, the ranks that its last reader needs are exactly those of the lifetimes, every run of
   bits once, and their total is the plan's;
 * paths: each stage's critical path is a chain of wires in that stage which ends at the stage's worst arrival.
@@ -23,8 +23,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from kera_hw.schedule.fpga.delay_model import DelayModel, loads
-from kera_hw.schedule.fpga.netlist import Bits, Fold, Input, Netlist, StateNext, WriteControl, internal_ranks
+from kera_hw.schedule.fpga.bits import Bits
+from kera_hw.schedule.fpga.cells import Input, StateNext, WriteControl
+from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.netlist import Netlist
+from kera_hw.schedule.fpga.units import IterativeUnit
 from kera_hw.schedule.plan import Plan
 
 
@@ -35,7 +38,7 @@ def verify_plan(netlist: Netlist, plan: Plan, model: DelayModel) -> list[str]:
         return problems
     for check in (_placement, _precedence, _states, _registers):
         problems += check(netlist, plan)
-    problems += _loops(netlist, plan, model)
+    problems += [*_units(netlist, plan), *_steps(netlist, plan, model)]
     arrivals = _arrivals(netlist, plan, model)
     return problems + list(_timing(netlist, plan, model, arrivals)) + list(_paths(netlist, plan, arrivals))
 
@@ -53,7 +56,7 @@ def _shapes(netlist: Netlist, plan: Plan) -> Iterator[str]:
 
 
 def _ranks_inside(netlist: Netlist, cell: int) -> int:
-    return internal_ranks(netlist.cells[cell])
+    return netlist.cells[cell].inner_stages()
 
 
 def _placement(netlist: Netlist, plan: Plan) -> Iterator[str]:
@@ -114,18 +117,36 @@ def _states(netlist: Netlist, plan: Plan) -> Iterator[str]:
                 yield f"cell {index} reads what an item has left in a state"
 
 
-def _loops(netlist: Netlist, plan: Plan, model: DelayModel) -> Iterator[str]:
-    for index, cell in enumerate(netlist.cells):
-        if not isinstance(cell, Fold):
+def _units(netlist: Netlist, plan: Plan) -> Iterator[str]:
+    wanted = [(u.name, u.latency_cycles, u.initiation_interval, users) for u, users in netlist.calls()]
+    if wanted != [(u.name, u.latency_cycles, u.initiation_interval, u.calls) for u in plan.units]:
+        yield "the plan's units are not the netlist's"
+        return
+    for unit in plan.units:
+        taken: dict[int, int] = {}  # cycle of the interval: the call that has the unit then
+        for call in unit.calls:
+            for cycle in range(plan.stage[call], plan.stage[call] + unit.initiation_interval):
+                slot = cycle % plan.initiation_interval
+                if slot in taken:
+                    yield (
+                        f"unit {unit.name}, busy for {unit.initiation_interval} cycles, still works for cell "
+                        f"{taken[slot]} when cell {call} calls it at interval {plan.initiation_interval}"
+                    )
+                    break
+                taken[slot] = call
+
+
+def _steps(netlist: Netlist, plan: Plan, model: DelayModel) -> Iterator[str]:
+    for unit, users in netlist.calls():
+        if not isinstance(unit, IterativeUnit):
             continue
-        if plan.initiation_interval < cell.count + 1:
-            yield f"loop {index} takes {cell.count + 1} cycles at interval {plan.initiation_interval}"
-        count = len(cell.step.cells)
+        count = len(unit.step.cells)
         alone = replace(plan, latency_cycles=1, stage=(0,) * count, state_write=())
-        longest = max(_arrivals(cell.step, alone, model), default=0)
-        longest += model.route_ps(cell, 1) + model.logic_ps(cell)
-        if longest + model.setup_ps > plan.clock_ps:
-            yield f"a step of loop {index} takes {longest} ps of {plan.clock_ps}"
+        settled = max(_arrivals(unit.step, alone, model), default=0)
+        for cell in (netlist.cells[user] for user in users):
+            longest = settled + model.route_ps(cell, 1) + model.logic_ps(cell)
+            if longest + model.setup_ps > plan.clock_ps:
+                yield f"a step of unit {unit.name} takes {longest} ps of {plan.clock_ps}"
 
 
 def _registers(netlist: Netlist, plan: Plan) -> Iterator[str]:
@@ -162,7 +183,7 @@ def _fanouts(netlist: Netlist, plan: Plan) -> list[list[dict[int, int]]]:
                     bit[stage] = bit.get(stage, 0) + each
 
     for index, cell in enumerate(netlist.cells):
-        for bits, each in loads(cell):
+        for bits, each in cell.loads():
             add(bits, plan.stage[index], each)
     for state, write in zip(netlist.states, plan.state_write):
         for bits in state.operands():

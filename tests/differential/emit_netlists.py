@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from kera_hw.schedule.fpga.netlist import (
+from kera_hw.schedule.fpga.bits import Bits, cell_bits, concat, const_bits
+from kera_hw.schedule.fpga.cells import (
     Add,
-    BitExpr,
-    Bits,
+    Call,
     Cell,
     Chain,
     Input,
@@ -16,40 +17,39 @@ from kera_hw.schedule.fpga.netlist import (
     Moves,
     Mul,
     Mux,
-    Netlist,
-    Output,
     RegisterPin,
     Restart,
     Rom,
-    StateControl,
     StateNext,
     StateOut,
-    StateReg,
+    Unit,
     WriteControl,
-    cell_bits,
-    concat,
-    const_bits,
-    internal_ranks,
 )
-from kera_hw.schedule.plan import Lifetime, Plan, Resources
+from kera_hw.schedule.fpga.expressions import BitExpr
+from kera_hw.schedule.fpga.netlist import Netlist, Output, StateControl, StateReg, least_initiation_interval
+from kera_hw.schedule.fpga.units import IterativeUnit, Memory
+from kera_hw.schedule.fpga.units.iterative import Register
+from kera_hw.schedule.plan import Lifetime, Plan, Resources, UnitPlan
 
 
 def random_netlist(
     rng: random.Random, cells: int = 24, states: int = 0, name: str = "dut", chains: int = 0,
-    controls: bool = False,
+    controls: bool = False, units: Sequence[Unit] = (),
 ) -> Netlist:
     """A netlist of all kinds of cells over two input buses, with ``states`` feedback registers.
 
     ``controls`` gives most of their bits an enable, a reset or both. ``chains`` is how
-    often carry chains of own tables are among them, in tickets beside nine others.
+    often carry chains of own tables are among them, in tickets beside nine others. Each of ``units`` has
+    a call, where it is named twice two of them.
     """
     inputs = (("in_a", rng.randint(1, 40)), ("in_b", rng.randint(1, 70)))
     made: list[Cell] = [Input(width=width, bus=bus, low=0) for bus, width in inputs]
     widths = [rng.randint(1, 12) for _ in range(states)]
     made += [StateOut(width=width, state=index) for index, width in enumerate(widths)]
     first_state = len(inputs)
-    while len(made) < cells:
-        made.append(_cell(rng, made, chains))
+    calls = list(units)
+    while len(made) < cells or calls:
+        made.append(_call(rng, made, calls.pop()) if calls and len(made) > 9 else _cell(rng, made, chains))
     regs = [
         StateReg(f"r{index}", width, rng.getrandbits(width), first_state + index, _operand(rng, made, width))
         for index, width in enumerate(widths)
@@ -159,15 +159,68 @@ def _cell(rng: random.Random, cells: list[Cell], chains: int = 0) -> Cell:
         return Mux(width=width, select=_operand(rng, cells, bits), choices=choices)
     bits = rng.randint(1, 5)
     contents = tuple(rng.getrandbits(width) for _ in range(rng.randint(1, 1 << bits)))
-    ranks = rng.choice([0, 0, 2])
-    return Rom(width=width, address=_operand(rng, cells, bits), contents=contents, latency_cycles=ranks)
+    stages = rng.choice([0, 0, 2])
+    address = _operand(rng, cells, bits)
+    if not stages:
+        return Rom(width=width, address=address, contents=contents)
+    memory = Memory(
+        name=f"memory{len(cells)}", word_bits=width, contents=contents, read_latency_cycles=stages
+    )
+    return Call(width=width, unit=memory, arguments=(address,))
+
+
+def iterative_unit(rng: random.Random, name: str) -> IterativeUnit:
+    """A few registers around random logic of one step; some are only kept, some change when enabled."""
+    widths = [rng.randint(1, 12) for _ in range(rng.randint(1, 4))]
+    made: list[Cell] = [Input(width=width, bus=f"r{k}") for k, width in enumerate(widths)]
+    while len(made) < 8:
+        cell = _cell(rng, made)
+        if not cell.inner_stages():
+            made.append(cell)
+    outputs: list[Output] = []
+    registers: list[Register] = []
+    for k, width in enumerate(widths):
+        follow = f"n{k}" if k == 0 or rng.random() < 0.8 else None
+        enable = f"e{k}" if follow and rng.random() < 0.5 else None
+        outputs += [Output(follow, _operand(rng, made, width))] if follow else []
+        outputs += [Output(enable, _operand(rng, made, 1))] if enable else []
+        registers.append(Register(f"r{k}", follow, enable, enabled_by=rng.random() < 0.5))
+    inputs = tuple((f"r{k}", width) for k, width in enumerate(widths))
+    step = Netlist("step", inputs, tuple(made), tuple(outputs))
+    return IterativeUnit(name=name, registers=tuple(registers), step=step, count=rng.randint(1, 5))
+
+
+def memory_unit(rng: random.Random, name: str) -> Memory:
+    """A table of some words."""
+    width = rng.randint(1, 24)
+    contents = tuple(rng.getrandbits(width) for _ in range(rng.randint(1, 32)))
+    return Memory(name=name, word_bits=width, contents=contents, read_latency_cycles=2)
+
+
+def _call(rng: random.Random, cells: list[Cell], unit: Unit) -> Call:
+    widths = unit.register_widths() if isinstance(unit, IterativeUnit) else (5,)
+    arguments = tuple(_operand(rng, cells, width) for width in widths)
+    return Call(width=unit.width, unit=unit, arguments=arguments)
 
 
 def random_plan(rng: random.Random, netlist: Netlist, interface: str, hop: float = 0.35) -> Plan:
     """A valid plan that places each cell as early as it can go, or a little later."""
+    interval = least_initiation_interval(netlist)
+    while True:
+        stages, available = _placed(rng, netlist, interval, hop)
+        plan = plan_of(netlist, interface, stages, available, interval)
+        if plan.initiation_interval == interval or not netlist.units():
+            return plan
+        interval = plan.initiation_interval  # calls take turns in another order there
+
+
+def _placed(
+    rng: random.Random, netlist: Netlist, interval: int, hop: float
+) -> tuple[list[int], list[int]]:
     stages: list[int] = []
     available: list[int] = []
     writing = _writing(netlist)
+    reserved: dict[str, set[int]] = {}
     for index, cell in enumerate(netlist.cells):
         if isinstance(cell, Input):
             stage = 0
@@ -183,9 +236,14 @@ def random_plan(rng: random.Random, netlist: Netlist, interface: str, hop: float
         else:
             stage = max((available[i] for bits in cell.operands() for i in _sources(bits)), default=0)
             stage += rng.random() < hop
+        if isinstance(cell, Call):
+            taken, busy = reserved.setdefault(cell.unit.name, set()), cell.unit.initiation_interval
+            while taken & {(stage + k) % interval for k in range(busy)}:
+                stage += 1
+            taken |= {(stage + k) % interval for k in range(busy)}
         stages.append(stage)
-        available.append(stage + internal_ranks(cell))
-    return plan_of(netlist, interface, stages, available)
+        available.append(stage + cell.inner_stages())
+    return stages, available
 
 
 def _writing(netlist: Netlist) -> dict[int, int]:
@@ -204,10 +262,11 @@ def _sources(bits: Bits) -> list[int]:
     return [segment.cell for segment in bits if segment.cell is not None]
 
 
-def plan_of(netlist: Netlist, interface: str, stages: list[int], available: list[int]) -> Plan:
+def plan_of(
+    netlist: Netlist, interface: str, stages: list[int], available: list[int], interval: int = 1
+) -> Plan:
     """The plan that follows from stages: state writes, interval, lifetimes."""
     writes: list[int] = []
-    interval = 1
     for state in netlist.states:
         read = stages[state.out]
         writes.append(max([read, *(available[i] for bits in state.operands() for i in _sources(bits))]))
@@ -244,6 +303,10 @@ def plan_of(netlist: Netlist, interface: str, stages: list[int], available: list
         arrival_ps=(0,) * len(stages), state_write=tuple(writes), lifetimes=tuple(lifetimes),
         register_bits=sum(life.register_bits for life in lifetimes), setup_ps=0, critical_paths=(),
         estimate=Resources(0, 0, 0, 0, 0.0),
+        units=tuple(
+            UnitPlan(unit.name, unit.latency_cycles, unit.initiation_interval, users)
+            for unit, users in netlist.calls()
+        ),
     )
 
 

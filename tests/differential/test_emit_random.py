@@ -15,7 +15,13 @@ from kera_hw.rtl.sim.words import from_words, to_words
 from kera_hw.rtl.toolchain.tools import require
 from kera_hw.rtl.toolchain.verilator import lint
 from kera_hw.schedule.fpga.simulate import simulate_netlist
-from tests.differential.emit_netlists import random_items, random_netlist, random_plan
+from tests.differential.emit_netlists import (
+    iterative_unit,
+    memory_unit,
+    random_items,
+    random_netlist,
+    random_plan,
+)
 from tests.netlist_reference import evaluate
 
 INTERFACES: tuple[Interface, ...] = ("stream", "none")
@@ -115,3 +121,29 @@ def test_a_wrong_table_is_seen() -> None:
     items = random_items(rng, netlist, 50)
     rows = [to_words((item[bus] for item in items), width) for bus, width in netlist.inputs]
     assert _results(simulate(broken, rows), emitted) != evaluate(netlist, items)
+
+
+@pytest.mark.parametrize("emitter", ["text", "amaranth"])
+@pytest.mark.parametrize("style", ["generic", "ecp5"])
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_units_equal_reference(interface: Interface, style: Style, emitter: Emitter) -> None:
+    """Memories and iterative units: of their own, of one make, and with calls that take turns."""
+    rng = random.Random(f"units/{interface}/{style}")
+    shared, twin, table = iterative_unit(rng, "a"), iterative_unit(rng, "b"), memory_unit(rng, "t")
+    twins = [twin, replace(twin, name="c")]
+    netlist = random_netlist(rng, cells=40, states=1, units=[shared, *twins, table, shared, table, shared])
+    plan = random_plan(rng, netlist, interface)
+    assert plan.initiation_interval >= 3 * shared.initiation_interval
+    emitted = emit_verilog(netlist, plan, interface, style, emitter)
+    if emitter == "text":
+        assert len(re.findall(r"^module dut__iterative", emitted.verilog, re.MULTILINE)) == 2
+    items = random_items(rng, netlist, 60)
+    expected = evaluate(netlist, items)
+    columns = {bus: [item[bus] for item in items] for bus, _ in netlist.inputs}
+    found = simulate_netlist(netlist, columns)
+    assert [dict(zip(found, row)) for row in zip(*found.values())] == expected
+    rows = [to_words(columns[bus], width) for bus, width in netlist.inputs]
+    for traffic in [Traffic(), Traffic(60, 60, 1)] if interface == "stream" else [Traffic()]:
+        run = simulate(emitted, rows, traffic)
+        assert run.fault is None
+        assert _results(run, emitted) == expected

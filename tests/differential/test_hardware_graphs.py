@@ -11,7 +11,8 @@ from kera_hw.driver.hardware import design_hardware
 from kera_hw.driver.options import TargetOptions
 from kera_hw.graph import Export, Graph, Ref, Store
 from kera_hw.graph.generate import GraphGenerator
-from kera_hw.schedule.fpga.netlist import Add, Netlist
+from kera_hw.schedule.fpga.cells import Add
+from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.simulate import simulate_netlist
 from kera_hw.support import KeraError
 from kera_hw.types import BOOL, FixType, IntType, TensorType, TupleType, Type

@@ -17,7 +17,10 @@ from kera_hw.rtl.emit.handshake import StreamShell
 from kera_hw.rtl.emit.layout import Layout, control_of
 from kera_hw.rtl.emit.verilog import emit_verilog, shell_spec
 from kera_hw.rtl.toolchain.verilator import lint
-from kera_hw.schedule.fpga.netlist import Input, Lut, Mul, Netlist, Output, Rom, cell_bits, const_bits
+from kera_hw.schedule.fpga.bits import cell_bits, const_bits
+from kera_hw.schedule.fpga.cells import Input, Lut, Mul
+from kera_hw.schedule.fpga.netlist import Netlist, Output
+from kera_hw.schedule.fpga.units import Memory
 from kera_hw.support import Span
 from tests.differential.emit_netlists import plan_of, random_netlist, random_plan
 
@@ -45,10 +48,9 @@ def test_registers_are_those_of_the_plan(seed: int) -> None:
     cells = re.findall(r"cell \$dff .*?\n\s*end\n", datapath, re.DOTALL)
     found = sum(int(re.findall(r"parameter \\WIDTH (\d+)", cell)[0]) for cell in cells)
     inside = sum(cell.width * cell.latency_cycles for cell in netlist.cells if isinstance(cell, Mul))
-    # A memory's read port is its first rank.
+    # A memory's read port is its first register.
     inside += sum(
-        cell.width * (cell.latency_cycles - 1)
-        for cell in netlist.cells if isinstance(cell, Rom) and cell.latency_cycles
+        unit.width * (unit.latency_cycles - 1) for unit in netlist.units() if isinstance(unit, Memory)
     )
     assert found == plan.register_bits + sum(state.width for state in netlist.states) + inside
 

@@ -22,7 +22,9 @@ from kera_hw.driver.sampling import random_value
 from kera_hw.driver.shrink import first_difference
 from kera_hw.rtl.emit.component import AmaranthKernel, Kernel
 from kera_hw.rtl.sim.words import from_words, to_words
-from kera_hw.schedule.fpga.netlist import Cell, Fold, Mul, Mux, Netlist, Rom
+from kera_hw.schedule.fpga.cells import Call, Cell, Mul, Mux, Rom
+from kera_hw.schedule.fpga.netlist import Netlist
+from kera_hw.schedule.fpga.units import Memory
 
 Rows = list[dict[str, int]]
 
@@ -57,12 +59,12 @@ CASES = {
     "products": Case("products", FAST, lambda c: isinstance(c, Mul) and c.latency_cycles > 0),
     "products-bare": Case("products", replace(FAST, interface="none")),
     "choice": Case("choice", TargetOptions(), lambda c: isinstance(c, Mux)),
-    "table": Case("table", TargetOptions(), lambda c: isinstance(c, Rom) and c.latency_cycles == 0),
-    "memory": Case("memory", TargetOptions(), lambda c: isinstance(c, Rom) and c.latency_cycles > 0),
+    "table": Case("table", TargetOptions(), lambda c: isinstance(c, Rom)),
+    "memory": Case("memory", TargetOptions(), lambda c: isinstance(c, Call) and isinstance(c.unit, Memory)),
     "state": Case("state", TargetOptions()),
     "state-bare": Case("state", TargetOptions(interface="none")),
     "feedback": Case("feedback", TargetOptions(), items=40),
-    "folded": Case("folded", TargetOptions(interval=16), lambda c: isinstance(c, Fold), items=20),
+    "folded": Case("folded", TargetOptions(interval=16), lambda c: isinstance(c, Call), items=20),
     "folded-bare": Case("folded", TargetOptions(interval=16, interface="none"), items=20),
     "sum": Case("sum", TargetOptions(clock_mhz=200)),
 }

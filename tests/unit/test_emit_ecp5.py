@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from kera_hw.rtl.emit.ecp5 import fit_carry_cell
-from kera_hw.rtl.emit.text import evaluate_bit
 from kera_hw.rtl.emit.verilog import model_text
 from kera_hw.rtl.toolchain.yosys import run_script
-from kera_hw.schedule.fpga.netlist import BitExpr
+from kera_hw.schedule.fpga.expressions import BitExpr, evaluate
 
 MAJORITY: BitExpr = ("or", ("and", ("in", 0), ("in", 1)), ("and", ("in", 2), ("or", ("in", 0), ("in", 1))))
 CHOOSE: BitExpr = ("mux", ("in", 0), ("in", 1), ("in", 2))
@@ -37,7 +36,7 @@ def test_carry_table_adds(expr: BitExpr, a_is_zero: bool) -> None:
                 a if pin == -1 else values[pin] if pin is not None else int(index == 3 and fit.d_tied_high)
                 for index, pin in enumerate(fit.pins)
             ]
-            total = a + evaluate_bit(expr, values) + carry
+            total = a + evaluate(expr, values, 1) + carry
             assert _chain_bit(fit.init, *shown, carry) == (total & 1, total >> 1)
 
 

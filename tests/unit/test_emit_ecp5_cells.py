@@ -10,17 +10,10 @@ from kera_hw.rtl.emit.verilog import emit_verilog, model_text
 from kera_hw.rtl.toolchain.harness import measure
 from kera_hw.rtl.toolchain.nextpnr import CHIPS
 from kera_hw.rtl.toolchain.yosys import run_script
+from kera_hw.schedule.fpga.bits import cell_bits, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.cells import Lut, Mux
 from kera_hw.schedule.fpga.device import find_device
-from kera_hw.schedule.fpga.netlist import (
-    Lut,
-    Mux,
-    Netlist,
-    Output,
-    cell_bits,
-    concat,
-    const_bits,
-    slice_bits,
-)
+from kera_hw.schedule.fpga.netlist import Netlist, Output
 from kera_hw.schedule.planner import schedule
 from tests.schedule_nets import Builder
 

@@ -11,7 +11,9 @@ from kera_hw.rtl.emit.serial import serial_name, serial_verilog
 from kera_hw.rtl.emit.verilog import emit_verilog
 from kera_hw.rtl.flow import implement, pins_needed
 from kera_hw.rtl.toolchain.verilator import lint
-from kera_hw.schedule.fpga.netlist import Add, Input, Netlist, Output, cell_bits
+from kera_hw.schedule.fpga.bits import cell_bits
+from kera_hw.schedule.fpga.cells import Add, Input
+from kera_hw.schedule.fpga.netlist import Netlist, Output
 from kera_hw.support import Span
 from tests.differential.emit_netlists import plan_of
 

@@ -15,7 +15,7 @@ from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf
 from kera_hw.rtl.lower.floats.canonical import canonical
 from kera_hw.rtl.lower.floats.table import UNITS
 from kera_hw.rtl.techmap import map_design
-from kera_hw.schedule.fpga.netlist import Chain, Lut
+from kera_hw.schedule.fpga.cells import Chain, Lut
 from kera_hw.schedule.fpga.simulate import simulate_netlist
 from kera_hw.types import BOOL, F32, FloatType, IntType
 

@@ -10,8 +10,8 @@ from kera_hw.driver.session import load_program
 from kera_hw.driver.targets import TargetOptions
 from kera_hw.rtl.lower.floats import iterative
 from kera_hw.rtl.toolchain.verilator import lint
-from kera_hw.schedule.fpga.netlist import Fold
 from kera_hw.schedule.fpga.simulate import simulate_netlist
+from kera_hw.schedule.fpga.units import IterativeUnit
 from kera_hw.types import FloatType
 from tests.netlist_reference import evaluate
 
@@ -44,10 +44,10 @@ def test_netlist_and_plan(op: str, text: str, interval: int, tmp_path: Path) -> 
     kind = export.params[0][1]
     assert isinstance(kind, FloatType)
     folded = design_hardware(loaded.graph, export, TargetOptions(interval=interval))
-    assert sum(isinstance(cell, Fold) for cell in folded.netlist.cells) == 2
+    assert [type(unit) for unit in folded.netlist.units()] == [IterativeUnit, IterativeUnit]
     assert folded.plan.initiation_interval == interval
     sooner = design_hardware(loaded.graph, export, TargetOptions(interval=interval - 1))
-    assert not any(isinstance(cell, Fold) for cell in sooner.netlist.cells)
+    assert not sooner.netlist.units()
     assert _sites(folded) < _sites(sooner)
     verilog = tmp_path / "f.v"
     verilog.write_text(folded.emitted.verilog)
@@ -69,7 +69,7 @@ def test_a_recurrence_that_is_too_short_for_loops_is_pipelined(tmp_path: Path) -
     assert loaded.graph is not None, loaded.diagnostics
     interval = iterative.interval_of_div(KINDS["f16"]) + 4
     design = design_hardware(loaded.graph, loaded.graph.exports[0], TargetOptions(interval=interval))
-    assert not any(isinstance(cell, Fold) for cell in design.netlist.cells)
+    assert not design.netlist.units()
     assert design.plan.initiation_interval == interval
     assert any("pipelined, not folded" in note for note in design.plan.notes)
 
@@ -84,4 +84,4 @@ def test_an_interval_that_a_recurrence_sets_is_made_use_of(tmp_path: Path) -> No
     assert loaded.graph is not None, loaded.diagnostics
     design = design_hardware(loaded.graph, loaded.graph.exports[0], TargetOptions())
     assert design.plan.initiation_interval >= iterative.interval_of_sqrt(KINDS["bf16"])
-    assert any(isinstance(cell, Fold) for cell in design.netlist.cells)
+    assert design.netlist.units()

@@ -8,9 +8,11 @@ import pytest
 
 from kera_hw.schedule import sdc
 from kera_hw.schedule.asap import Constraints, Loop, build_constraints, earliest, latest
+from kera_hw.schedule.fpga.bits import Bits
+from kera_hw.schedule.fpga.cells import Input
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import Device, find_device
-from kera_hw.schedule.fpga.netlist import Bits, Input, Netlist, Output
+from kera_hw.schedule.fpga.netlist import Netlist, Output
 from kera_hw.schedule.planner import schedule
 from kera_hw.schedule.problem import Problem, build_problem, timing_pairs
 from kera_hw.schedule.sdc import least_registers, register_bits

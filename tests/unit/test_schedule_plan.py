@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kera_hw.schedule.asap import Loop, build_constraints, earliest, latest
+from kera_hw.schedule.fpga.bits import slice_bits
+from kera_hw.schedule.fpga.cells import Input, Mul, StateOut
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import device_names, find_device
-from kera_hw.schedule.fpga.netlist import Input, Mul, Netlist, Output, StateOut, StateReg, slice_bits
+from kera_hw.schedule.fpga.netlist import Netlist, Output, StateReg
 from kera_hw.schedule.plan import Plan
 from kera_hw.schedule.planner import schedule
 from kera_hw.schedule.problem import Problem, build_problem, timing_pairs

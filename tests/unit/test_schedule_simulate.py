@@ -8,22 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kera_hw.schedule.fpga.netlist import (
-    Add,
-    BitExpr,
-    Bits,
-    Cell,
-    Input,
-    Lut,
-    Mul,
-    Mux,
-    Netlist,
-    Output,
-    Rom,
-    StateOut,
-    StateReg,
-    bits_width,
-)
+from kera_hw.schedule.fpga.bits import Bits, bits_width
+from kera_hw.schedule.fpga.cells import Add, Cell, Input, Lut, Mul, Mux, Rom, StateOut
+from kera_hw.schedule.fpga.expressions import BitExpr
+from kera_hw.schedule.fpga.netlist import Netlist, Output, StateReg
 from kera_hw.schedule.fpga.simulate import simulate_netlist
 from tests.schedule_nets import Builder, random_netlist
 

@@ -19,7 +19,8 @@ from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf
 from kera_hw.rtl.lower.flatten import flatten_export
 from kera_hw.rtl.techmap import map_design
 from kera_hw.schedule.explain import cell_label
-from kera_hw.schedule.fpga.netlist import Input, Netlist, StateOut
+from kera_hw.schedule.fpga.cells import Input, StateOut
+from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.support import SourceFile
 
 DEVICE, CLOCK_PS = "ecp5-25k", 8_000

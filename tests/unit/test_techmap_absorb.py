@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from kera_hw.graph.store import Store
-from kera_hw.schedule.fpga.netlist import Lut
+from kera_hw.schedule.fpga.cells import Lut
 from kera_hw.types import BOOL, IntType
 
 from .hw_random import check

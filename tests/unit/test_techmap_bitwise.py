@@ -13,21 +13,11 @@ from kera_hw.rtl.techmap.bitwise.extract import Choice, extract
 from kera_hw.rtl.techmap.bitwise.refine import Part, Settling, refined
 from kera_hw.rtl.techmap.bitwise.restructure import balanced, restructured
 from kera_hw.rtl.techmap.bitwise.shapes import masks, shape
+from kera_hw.schedule.fpga.bits import cell_bits, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.cells import Add, Input, Lut, Mux, Rom
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import find_device
-from kera_hw.schedule.fpga.netlist import (
-    Add,
-    Input,
-    Lut,
-    Mux,
-    Netlist,
-    Output,
-    Rom,
-    cell_bits,
-    concat,
-    const_bits,
-    slice_bits,
-)
+from kera_hw.schedule.fpga.netlist import Netlist, Output
 from kera_hw.schedule.fpga.simulate import simulate_netlist
 
 PATTERNS = 256

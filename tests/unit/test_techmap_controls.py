@@ -15,18 +15,11 @@ from kera_hw.graph import Store
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.techmap import MapOptions, map_design
 from kera_hw.rtl.techmap.options import Controls
+from kera_hw.schedule.fpga.bits import cell_bits
+from kera_hw.schedule.fpga.cells import Lut, Moves, RegisterPin, Restart, StateNext
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import find_device
-from kera_hw.schedule.fpga.netlist import (
-    Lut,
-    Moves,
-    Netlist,
-    RegisterPin,
-    Restart,
-    StateControl,
-    StateNext,
-    cell_bits,
-)
+from kera_hw.schedule.fpga.netlist import Netlist, StateControl
 from kera_hw.schedule.fpga.resource_model import netlist_luts
 from kera_hw.schedule.fpga.simulate import simulate_netlist
 from kera_hw.schedule.planner import schedule

@@ -9,8 +9,10 @@ from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats.mul import lower_mul
 from kera_hw.rtl.techmap import map_design
+from kera_hw.rtl.techmap.items import Parameter, Sum
 from kera_hw.rtl.techmap.net import Net
-from kera_hw.schedule.fpga.netlist import Lut, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.bits import concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.cells import Lut
 from kera_hw.schedule.fpga.simulate import simulate_netlist
 from kera_hw.support import SourceFile
 from kera_hw.types import BF16, IntType
@@ -36,15 +38,15 @@ def test_no_lut_reads_an_inverter() -> None:
 def test_an_adder_of_one_operand_adds_it_or_its_complement() -> None:
     """What operands do not decide is a constant: carry cells were given its complement."""
     net = Net(fusing=True)
-    x = net.source("input", 4, ("in_x", 0))
-    flag = net.source("input", 1, ("in_y", 0))
+    x = net.bits(Parameter(4, (), "in_x", 0))
+    flag = net.bits(Parameter(1, (), "in_y", 0))
     mixed = concat((slice_bits(x, 0, 2), flag * 2))
     for table, operands in ((0b11, (const_bits(0b0101, 4),)), (0b1111, (x, x)), (0b1100, (mixed, x))):
         net.fused(x, table, operands, 4, flag)
-    adders = [item for item in net.items if item.kind == "add"]
+    adders = [item for item in net.items if isinstance(item, Sum)]
     assert adders
     for item in adders:
-        assert len(item.ins) > 3 or item.data in ((0b10,), (0b01,))
+        assert len(item.operands) > 1 or item.table in (0b10, 0b01)
 
 
 def test_a_quotient_of_equals_keeps_its_remainder() -> None:

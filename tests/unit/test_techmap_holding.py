@@ -8,8 +8,9 @@ import pytest
 
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.holding import ALWAYS, NEVER, Piece, Search
+from kera_hw.rtl.techmap.items import Choice, Gate, Parameter
 from kera_hw.rtl.techmap.net import Net
-from kera_hw.schedule.fpga.netlist import Bits, bits_width, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits, slice_bits
 
 WIDTH = 5
 WORDS = 12
@@ -28,21 +29,18 @@ def evaluated(net: Net, given: Mapping[int | None, int]) -> list[int]:
         return total
 
     for index, item in enumerate(net.items):
-        if item.kind == "input":
+        if isinstance(item, Parameter):
             values.append(given[index])
-        elif item.kind == "mux":
-            choice = min(read(item.ins[0]), len(item.ins) - 2)
-            values.append(read(item.ins[1 + choice]))
+        elif isinstance(item, Choice):
+            values.append(read(item.choices[min(read(item.select), len(item.choices) - 1)]))
         else:
-            assert item.kind == "lut"
+            assert isinstance(item, Gate)
             words = [(read(bits), bits_width(bits) == 1) for bits in item.ins]
             rows = [
                 sum((word >> (0 if single else i) & 1) << k for k, (word, single) in enumerate(words))
                 for i in range(item.width)
             ]
-            (table,) = item.data
-            assert isinstance(table, int)
-            values.append(sum((table >> row & 1) << i for i, row in enumerate(rows)))
+            values.append(sum((item.table >> row & 1) << i for i, row in enumerate(rows)))
     return values
 
 
@@ -60,8 +58,8 @@ class Logic:
 
     def __init__(self, seed: int) -> None:
         self.rng, self.net = random.Random(seed), Net()
-        words = [self.net.source("input", WIDTH, (f"w{k}", 0)) for k in range(3)]
-        flags = [self.net.source("input", 1, (f"c{k}", 0)) for k in range(4)]
+        words = [self.net.bits(Parameter(WIDTH, (), f"w{k}", 0)) for k in range(3)]
+        flags = [self.net.bits(Parameter(1, (), f"c{k}", 0)) for k in range(4)]
         self.inputs = {bits[0].cell: bits_width(bits) for bits in (*words, *flags)}
         self.goal = words[0]
         self.words, self.flags = [*words, const_bits(0, WIDTH), const_bits(-1, WIDTH)], flags
@@ -118,8 +116,8 @@ class Words:
 
     def __init__(self) -> None:
         self.net = Net()
-        self.q, self.x, self.y = (self.net.source("input", 8, (name, 0)) for name in "qxy")
-        self.flags = [self.net.source("input", 1, (name, 0)) for name in "abc"]
+        self.q, self.x, self.y = (self.net.bits(Parameter(8, (), name, 0)) for name in "qxy")
+        self.flags = [self.net.bits(Parameter(1, (), name, 0)) for name in "abc"]
 
     def column(self, bit: Bits) -> int:
         """The values of a condition over those of a, b and c."""

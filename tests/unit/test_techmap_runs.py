@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from kera_hw.rtl.techmap import runs, truth
+from kera_hw.rtl.techmap.items import Gate, Parameter
 from kera_hw.rtl.techmap.net import Net
-from kera_hw.schedule.fpga.netlist import Bits, Segment, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.bits import Bits, Segment, concat, const_bits, slice_bits
 
 from .control_support import planned
 
@@ -21,7 +22,7 @@ def test_bits_of_a_vector() -> None:
 
 def test_equal_arms_are_wires_and_complementary_ones_exclusive_ors() -> None:
     net = Net()
-    x, c = net.source("input", 8, ("x", 0)), net.source("input", 1, ("c", 0))
+    x, c = net.bits(Parameter(8, (), "x", 0)), net.bits(Parameter(1, (), "c", 0))
     changed = net.differ(x, const_bits(0b00110000, 8))
     made = net.choose(c, changed, x)
     assert slice_bits(made, 0, 4) == slice_bits(x, 0, 4)
@@ -31,8 +32,8 @@ def test_equal_arms_are_wires_and_complementary_ones_exclusive_ors() -> None:
 
 def test_a_vector_stays_whole_where_one_bit_in_many_would_gain() -> None:
     net = Net()
-    x, y = net.source("input", 16, ("x", 0)), net.source("input", 16, ("y", 0))
-    c = net.source("input", 1, ("c", 0))
+    x, y = net.bits(Parameter(16, (), "x", 0)), net.bits(Parameter(16, (), "y", 0))
+    c = net.bits(Parameter(1, (), "c", 0))
     mixed = concat((slice_bits(y, 0, 15), slice_bits(x, 15, 1)))
     assert len(net.choose(c, mixed, x)) == 1
 
@@ -50,11 +51,12 @@ def _value(net: Net, bits: Bits, given: dict[int, int]) -> int:
 
     for index, item in enumerate(net.items):
         for k in range(item.width):
-            if item.kind == "input":
+            if isinstance(item, Parameter):
                 values[index, k] = given[index] >> k & 1
             else:
                 place = sum(row(vector, item.width)[k] << i for i, vector in enumerate(item.ins))
-                values[index, k] = int(str(item.data[0])) >> place & 1
+                assert isinstance(item, Gate)
+                values[index, k] = item.table >> place & 1
     return sum(v << k for k, v in enumerate(row(bits, 1)))
 
 
@@ -63,9 +65,9 @@ def test_any_gate_keeps_its_meaning(seed: int) -> None:
     rng = random.Random(seed)
     net, plain = Net(), Net()
     width = rng.randrange(2, 9)
-    sources = [net.source("input", width, (name, 0)) for name in "abc"]
+    sources = [net.bits(Parameter(width, (), name, 0)) for name in "abc"]
     for name in "abc":
-        plain.source("input", width, (name, 0))
+        plain.bits(Parameter(width, (), name, 0))
     pool = list(sources)
     for bits in sources:
         pool.append(net.invert(bits))

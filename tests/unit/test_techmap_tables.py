@@ -10,10 +10,11 @@ from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf
 from kera_hw.rtl.lower.floats.elementary.exact import Exact
 from kera_hw.rtl.techmap import map_design
+from kera_hw.schedule.fpga.cells import Call
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import find_device
-from kera_hw.schedule.fpga.netlist import Netlist, Rom
-from kera_hw.schedule.fpga.resource_model import cell_brams, netlist_brams
+from kera_hw.schedule.fpga.netlist import Netlist
+from kera_hw.schedule.fpga.resource_model import netlist_brams
 from kera_hw.schedule.fpga.simulate import simulate_netlist
 from kera_hw.schedule.planner import schedule
 from kera_hw.schedule.verifier import verify_plan
@@ -64,9 +65,9 @@ def test_every_entry_is_read(device: str, entries: int, low: int, high: int, ind
     assert plan is not None
     assert not problems
     assert verify_plan(netlist, plan, DelayModel(part)) == []
-    in_blocks = [cell for cell in netlist.cells if isinstance(cell, Rom) and cell.latency_cycles]
+    in_blocks = [cell for cell in netlist.cells if isinstance(cell, Call)]
     assert bool(in_blocks) <= (entries >= 64)
-    assert plan.latency_cycles >= (part.area.bram_ranks if in_blocks else 1)
+    assert plan.latency_cycles >= (part.area.bram_stages if in_blocks else 1)
 
 
 def test_bits_that_never_change_take_no_memory() -> None:
@@ -74,9 +75,9 @@ def test_bits_that_never_change_take_no_memory() -> None:
     assert part is not None
     contents = [(1 << 40) | (i * i % 997 << 5) | 0b10110 for i in range(512)]
     netlist = mapped(contents, 9, "ecp5-25k")
-    (rom,) = [cell for cell in netlist.cells if isinstance(cell, Rom)]
-    assert rom.width == 41 - 5
-    assert cell_brams(rom, part) == 1
+    (memory,) = netlist.units()
+    assert memory.width == 41 - 5
+    assert memory.brams(part) == 1
     check(netlist, contents, 9)
 
 
@@ -84,5 +85,5 @@ def test_tables_beyond_the_block_rams_become_luts_and_are_said_to() -> None:
     rng = random.Random(3)
     contents = [rng.getrandbits(60) for _ in range(2048)]
     netlist = mapped(contents, 11, "ice40-hx1k")
-    assert not any(isinstance(cell, Rom) and cell.latency_cycles for cell in netlist.cells)
+    assert not any(isinstance(cell, Call) for cell in netlist.cells)
     assert any("block RAM" in note for note in netlist.notes)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from kera_hw.driver.report.theme import kind_of
 from kera_hw.graph.node import Origin
-from kera_hw.schedule.fpga.netlist import Input, Netlist, StateNext, StateOut
+from kera_hw.schedule.fpga.cells import Input, StateNext, StateOut
+from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 from kera_hw.support import SourceFile
 
@@ -48,7 +48,7 @@ def chart_rows(netlist: Netlist, plan: Plan, files: dict[str, SourceFile]) -> li
         if row is None:
             row = rows[key] = Row(_label(key, files), key[1], {})
         for stage in range(plan.stage[number], max(plan.available[number], plan.stage[number] + 1)):
-            row.stages.setdefault(stage, Counter())[kind_of(cell)] += 1
+            row.stages.setdefault(stage, Counter())[cell.look().paint] += 1
     return sorted(rows.values(), key=lambda row: (min(row.stages, default=0), row.line))
 
 

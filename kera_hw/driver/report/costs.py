@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from kera_hw.driver.report.theme import of_class
-from kera_hw.schedule.fpga.netlist import Add, Cell, Fold, Lut, Mul, Mux, Netlist, RegisterPin, Rom, is_leaf
+from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 from kera_hw.support import SourceFile
 
@@ -36,11 +35,11 @@ def listings(netlist: Netlist, plan: Plan, files: dict[str, SourceFile]) -> list
     """The files that gave cells, in order of path. What several lines share counts for each of them."""
     bits: dict[tuple[str, int], Counter[str]] = {}
     for number, cell in enumerate(netlist.cells):
-        if cell.origin is not None and not is_free(cell):
+        if cell.origin is not None and not cell.free:
             kept = sum(life.register_bits for life in plan.lifetimes if life.cell == number)
             for place in cell.origin.places:
                 counts = bits.setdefault((place.path, place.line), Counter())
-                counts[what(cell)] += cell.width
+                counts[cell.look().noun] += cell.width
                 counts["register"] += kept
     most = max((counts.total() for counts in bits.values()), default=1)
     found: list[Listing] = []
@@ -49,19 +48,6 @@ def listings(netlist: Netlist, plan: Plan, files: dict[str, SourceFile]) -> list
             own = {line: counts for (other, line), counts in bits.items() if other == path}
             found.append(Listing(path, tuple(_lines(files[path], own, most))[:MAX_LINES]))
     return found
-
-
-def is_free(cell: Cell) -> bool:
-    """Whether a cell costs nothing: it shows what comes from elsewhere, or is a register's pin."""
-    return is_leaf(cell) or isinstance(cell, RegisterPin)
-
-
-def what(cell: Cell) -> str:
-    """The kind of a cell that costs something, in words."""
-    names: dict[type[Cell], str] = {
-        Lut: "logic", Add: "sum", Mul: "product", Mux: "selection", Rom: "table", Fold: "loop",
-    }
-    return of_class(names, cell)
 
 
 def _lines(file: SourceFile, costs: dict[int, Counter[str]], most: int) -> list[Line]:

@@ -10,9 +10,8 @@ import re
 from dataclasses import dataclass
 from html import escape
 
-from kera_hw.driver.report.theme import kind_of
-from kera_hw.schedule.explain import operation
-from kera_hw.schedule.fpga.netlist import Cell, Input, Netlist, StateNext, StateOut
+from kera_hw.schedule.fpga.cells import Cell, Input, StateNext, StateOut
+from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 
 MAX_BARS = 72
@@ -49,7 +48,7 @@ def _group(number: int, cell: Cell, netlist: Netlist) -> tuple[str, str]:
     if isinstance(cell, StateOut):
         return "state", re.split(r"[.\[]|_\d+$", netlist.states[cell.state].name)[0]
     name = cell.name or (cell.origin.name if cell.origin else None)
-    return str(number), operation(cell) + (f" {name}" if name else "")
+    return str(number), cell.describe() + (f" {name}" if name else "")
 
 
 def _bar(netlist: Netlist, plan: Plan, name: str, cells: tuple[int, ...]) -> Bar:
@@ -61,7 +60,7 @@ def _bar(netlist: Netlist, plan: Plan, name: str, cells: tuple[int, ...]) -> Bar
     start = min(_start(netlist, plan, c) for c in cells)
     end = max(plan.available[c] + plan.arrival_ps[c] / plan.clock_ps for c in cells)
     ends = [life.available + life.ranks for life in plan.lifetimes if life.cell in cells and life.ranks]
-    return Bar(label, kind_of(first), cells, start, max(start, end), float(max(ends, default=0)))
+    return Bar(label, first.look().paint, cells, start, max(start, end), float(max(ends, default=0)))
 
 
 def _start(netlist: Netlist, plan: Plan, cell: int) -> float:

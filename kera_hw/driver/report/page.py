@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from jinja2 import Environment, PackageLoader
 
@@ -14,6 +14,7 @@ from kera_hw.driver.report.chart import MAX_ROWS, chart_rows, chart_svg
 from kera_hw.driver.report.gantt import MAX_BARS, gantt_bars, gantt_svg
 from kera_hw.driver.report.paths import planned_path, routed_path, waterfall_svg
 from kera_hw.driver.report.wave import wave_svg
+from kera_hw.schedule.fpga.cells.cell import Paint
 from kera_hw.support import SourceFile
 
 _FIGURES = (("lut", "LUT"), ("ff", "FF"), ("dsp", "DSP"), ("bram", "BRAM"), ("fmax_mhz", "Fmax, MHz"))
@@ -47,7 +48,7 @@ def render_report(
         gantt=gantt_svg(netlist, schedule, bars) if len(bars) <= MAX_BARS else None,
         chart=chart_svg(rows, schedule.latency_cycles),
         hidden_rows=max(0, len(rows) - MAX_ROWS),
-        legend=[kind for kind in theme.KINDS.values() if kind in used],
+        legend=[kind for kind in get_args(Paint) if kind in used],
         planned=planned,
         planned_svg=waterfall_svg(planned, period_ns),
         critical=critical,

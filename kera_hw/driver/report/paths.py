@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from kera_hw.driver.report.theme import kind_of
 from kera_hw.graph.node import Origin
-from kera_hw.schedule.explain import operation
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 from kera_hw.support import SourceFile
@@ -40,7 +38,7 @@ def planned_path(netlist: Netlist, plan: Plan, files: dict[str, SourceFile]) -> 
         cell = netlist.cells[step.cell]
         place = _places(cell.origin, files) if cell.origin else ""
         rows.append(
-            PathRow(operation(cell), place, kind_of(cell), step.delay_ps / 1000, step.arrival_ps / 1000)
+            PathRow(cell.describe(), place, cell.look().paint, step.delay_ps / 1000, step.arrival_ps / 1000)
         )
     end = longest[-1].arrival_ps + plan.setup_ps
     return [*rows, PathRow("register, set-up", "", "wire", plan.setup_ps / 1000, end / 1000)]

@@ -1,37 +1,11 @@
-"""Colours of the report, for light and dark screens, and the kinds of cells they stand for."""
+"""Colours of the report, for light and dark screens."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import get_args
 
-from kera_hw.schedule.fpga.netlist import (
-    Add,
-    Cell,
-    Fold,
-    Input,
-    Lut,
-    Mul,
-    Mux,
-    RegisterPin,
-    Rom,
-    StateNext,
-    StateOut,
-    WriteControl,
-)
+from kera_hw.schedule.fpga.cells.cell import Paint
 
-KINDS: dict[type[Cell], str] = {
-    Lut: "logic",
-    Add: "add",
-    Mul: "mul",
-    Mux: "mux",
-    Rom: "table",
-    Fold: "state",
-    StateNext: "state",
-    StateOut: "state",
-    RegisterPin: "state",
-    WriteControl: "state",
-    Input: "input",
-}
 # (light, dark) of each kind of cell, then of everything else.
 _COLOURS = {
     "logic": ("#1e9e5a", "#5bd39a"),
@@ -53,16 +27,6 @@ _COLOURS = {
 }
 
 
-def of_class(table: Mapping[type[Cell], str], cell: Cell) -> str:
-    """A cell's entry in a table of classes: that of its own class, or of the nearest one it specialises."""
-    return next(table[each] for each in type(cell).__mro__ if each in table)
-
-
-def kind_of(cell: Cell) -> str:
-    """The name of a cell's kind: `add`, `mul`, ..."""
-    return of_class(KINDS, cell)
-
-
 def variables() -> str:
     """CSS custom properties, with a dark set where the reader's screen asks for it."""
     light = ";".join(f"--{name}:{pair[0]}" for name, pair in _COLOURS.items())
@@ -72,7 +36,7 @@ def variables() -> str:
 
 def svg_style() -> str:
     """Style of the drawings: in the page once, and within a drawing that is a file of its own."""
-    fills = "".join(f".k-{kind}{{fill:var(--{kind})}}" for kind in KINDS.values())
+    fills = "".join(f".k-{kind}{{fill:var(--{kind})}}" for kind in get_args(Paint))
     return (
         "svg text{font:11px ui-monospace,SFMono-Regular,Menlo,monospace;fill:var(--ink)}"
         "svg .faint{fill:var(--faint)}svg .on{fill:var(--onbar);font-weight:600}svg .small{font-size:9.5px}"

@@ -6,39 +6,23 @@ registers start with and return to their initial values.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import cast
 
-from amaranth.hdl import Cat, Elaboratable, Module, ResetSignal, Signal, Value
+from amaranth.hdl import Cat, Elaboratable, Module, Mux, ResetSignal, Signal, Value
 
 from kera_hw.graph.node import Origin
-from kera_hw.rtl.emit.amaranth_cells import Place, build_cell, vector
-from kera_hw.rtl.emit.amaranth_ecp5 import build_ecp5_cell
-from kera_hw.rtl.emit.amaranth_fold import build_fold
+from kera_hw.rtl.emit.amaranth_cells import Around, Place, Start, vector
+from kera_hw.rtl.emit.amaranth_styles import AMARANTH_STYLES
 from kera_hw.rtl.emit.handshake import Wires
 from kera_hw.rtl.emit.layout import Control, Layout, Piece, Run, valid_name
+from kera_hw.rtl.emit.styles import Style
 from kera_hw.rtl.emit.text import source_of
-from kera_hw.schedule.fpga.netlist import (
-    Bits,
-    Cell,
-    Fold,
-    Input,
-    Moves,
-    Netlist,
-    RegisterPin,
-    Restart,
-    Segment,
-    StateControl,
-    StateNext,
-    StateOut,
-    StateReg,
-    slice_bits,
-)
+from kera_hw.schedule.fpga.bits import Bits, Segment, slice_bits
+from kera_hw.schedule.fpga.cells import Call, StateNext, StateOut
+from kera_hw.schedule.fpga.netlist import Netlist, StateControl, StateReg
 from kera_hw.schedule.plan import Plan
-
-CellBuilder = Callable[[Cell, Place], None]
 
 
 def place_of(origin: Origin) -> tuple[str, str]:
@@ -54,7 +38,7 @@ class AmaranthDatapath:
     netlist: Netlist
     plan: Plan
     control: Control
-    style: str
+    style: Style
 
     def layout(self) -> Layout:
         """The names, of which each design takes its own copy."""
@@ -69,10 +53,11 @@ class _Datapath(Elaboratable):
     def __init__(self, source: AmaranthDatapath, wires: Wires) -> None:
         self._netlist, self._plan, self._control = source.netlist, source.plan, source.control
         self._layout = source.layout()
-        self._builder: CellBuilder = build_ecp5_cell if source.style == "ecp5" else build_cell
+        self._builders = AMARANTH_STYLES[source.style]
         self._wires = wires
         self._inputs = {bus: signal for (bus, _), signal in zip(self._netlist.inputs, wires.inputs)}
         self._signals: dict[str, Signal] = {}
+        self._shown: dict[str, Signal] = {}  # of a unit with several calls: what it shows
 
     def elaborate(self, platform: object) -> Module:
         """Called by Amaranth."""
@@ -127,29 +112,41 @@ class _Datapath(Elaboratable):
         return m.If(self._wires.control["advance"]) if self._control.advance else nullcontext()
 
     def _cell(self, m: Module, index: int, stage: int) -> None:
-        cell, target = self._netlist.cells[index], self._signals[self._layout.wires[index]]
-        if isinstance(cell, Input):
-            m.d.comb += target.eq(self._inputs[cell.bus][cell.low : cell.low + cell.width])
-            return
-        if isinstance(cell, StateOut | StateNext):
-            return
-        if isinstance(cell, Moves):
-            m.d.comb += target.eq(self._goes_on(stage))
-            return
-        if isinstance(cell, Restart):
-            m.d.comb += target.eq(ResetSignal(allow_reset_less=True))
-            return
-        if isinstance(cell, RegisterPin):
-            m.d.comb += target.eq(self._vector(cell.bits, stage))
-            return
-        place = Place(
+        cell = self._netlist.cells[index]
+        target = self._signals[self._layout.wires[index]]
+        if isinstance(cell, Call):
+            self._call(m, cell, index, stage)
+        else:
+            self._builders.cell(cell, self._place(m, target, stage))
+
+    def _place(self, m: Module, target: Signal, stage: int) -> Place:
+        return Place(
             m, target, lambda segment: self._read(segment, stage), self._layout.fresh,
             self._wires.control.get("advance") if self._control.advance else None,
+            Around(self._inputs, lambda: self._goes_on(stage)),
         )
-        if isinstance(cell, Fold):
-            build_fold(cell, place, self._wires.control[valid_name(stage)], self._builder)
-        else:
-            self._builder(cell, place)
+
+    def _call(self, m: Module, cell: Call, index: int, stage: int) -> None:
+        """A unit at its only call; of several calls each shows the result, and the last has the unit."""
+        unit, call = cell.unit, self._layout.call(index)
+        target = self._signals[self._layout.wires[index]]
+        if call.shared:
+            if index == call.calls[0]:
+                self._shown[unit.name] = Signal(unit.width, name=self._layout.fresh(f"{target.name}_shared"))
+            m.d.comb += target.eq(self._shown[unit.name])
+            target = self._shown[unit.name]
+        if index != call.calls[-1]:
+            return
+        turns = [(self._plan.stage[user], self._netlist.arguments(user)) for user in call.calls]
+        valids = self._wires.control
+        *others, (last, final) = turns
+        arguments = [self._vector(bits, last) for bits in final]
+        for there, vectors in reversed(others):
+            valid, values = valids[valid_name(there)], [self._vector(bits, there) for bits in vectors]
+            arguments = [Mux(valid, value, other) for value, other in zip(values, arguments)]
+        timed = [valids[valid_name(there)] for there, _ in turns] if unit.timed_by_items else []
+        start = Start(tuple(arguments), Cat(*timed).any() if timed else None)
+        self._builders.units[type(unit)](unit, start, self._place(m, target, stage))
 
     def _rank(self, m: Module, stage: int, runs: list[Run]) -> None:
         """The registers that end a stage."""

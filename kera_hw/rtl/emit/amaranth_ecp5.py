@@ -1,32 +1,32 @@
 """ECP5's own cells in Amaranth: instances of the helper modules, with what ``ecp5`` and its kin decide."""
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from amaranth.hdl import Cat, ClockSignal, Const, Instance, Signal, Value
 
-from kera_hw.rtl.emit.amaranth_cells import Place, build_add, build_cell, build_mul, ranks
-from kera_hw.rtl.emit.ecp5 import DSP_RANKS, carry_chain, tile_operands
+from kera_hw.rtl.emit.amaranth_cells import (
+    PLAIN_CELLS,
+    CellBuilder,
+    Place,
+    Start,
+    build_add,
+    build_lut,
+    build_mul,
+    build_mux,
+    registered,
+    vector,
+)
+from kera_hw.rtl.emit.ecp5 import carry_chain, tile_operands
 from kera_hw.rtl.emit.ecp5_lut import lut_runs
+from kera_hw.rtl.emit.ecp5_memory import BLOCK_BITS, memory_blocks
 from kera_hw.rtl.emit.ecp5_mux import mux_tree
-from kera_hw.rtl.emit.ecp5_rom import BLOCK_BITS, rom_blocks
-from kera_hw.schedule.fpga.netlist import Add, Cell, Lut, Mul, Mux, Rom, bits_width
+from kera_hw.schedule.fpga.bits import bits_width, cell_bits
+from kera_hw.schedule.fpga.cells import Add, Cell, Chain, Lut, Mul, Mux
+from kera_hw.schedule.fpga.cells.mul import TILE_STAGES
+from kera_hw.schedule.fpga.units import Memory
 
 _PRODUCT_BITS = 36
-
-
-def build_ecp5_cell(cell: Cell, place: Place) -> None:
-    """Drives ``place.target``: vendor cells where they gain, plain operators elsewhere."""
-    if isinstance(cell, Add):
-        _build_add(cell, place)
-    elif isinstance(cell, Mul):
-        _build_mul(cell, place)
-    elif isinstance(cell, Lut):
-        _build_lut(cell, place)
-    elif isinstance(cell, Mux):
-        _build_mux(cell, place)
-    elif isinstance(cell, Rom) and cell.latency_cycles:
-        _build_rom(cell, place)
-    else:
-        build_cell(cell, place)
 
 
 def _instance(place: Place, suffix: str, module: str, **ports: Value | int) -> None:
@@ -60,7 +60,7 @@ def _build_mul(cell: Mul, place: Place) -> None:
         build_mul(cell, place)
         return
     tile = place.signal("_tile", _PRODUCT_BITS)
-    inside = min(cell.latency_cycles, DSP_RANKS)
+    inside = min(cell.latency_cycles, TILE_STAGES)
     a, b = (place.vector(bits) for bits in operands)
     _instance(
         place, "_mul", "kera_ecp5_mul", p_A_SIGNED=Const(int(cell.a_signed), 1),
@@ -69,14 +69,15 @@ def _build_mul(cell: Mul, place: Place) -> None:
     value: Value = tile
     if cell.width > _PRODUCT_BITS:
         value = tile.as_signed() if cell.a_signed or cell.b_signed else tile
-    # Ranks beyond the tile's own are in the fabric, to shorten the way from it.
-    place.drive(ranks(value, "_p", inside + 1, cell.latency_cycles, cell.width, place))
+    # Those beyond the tile's own are in the fabric, to shorten the way from it.
+    outside = range(inside + 1, cell.latency_cycles + 1)
+    place.drive(registered(value, "_p", outside, cell.width, place))
 
 
 def _build_lut(cell: Lut, place: Place) -> None:
     runs = lut_runs(cell)
     if runs is None:
-        build_cell(cell, place)
+        build_lut(cell, place)
         return
     parts: list[Value] = []
     for run in runs:
@@ -100,7 +101,7 @@ def _build_lut(cell: Lut, place: Place) -> None:
 def _build_mux(cell: Mux, place: Place) -> None:
     tree = mux_tree(cell)
     if tree is None:
-        build_cell(cell, place)
+        build_mux(cell, place)
         return
     select, width = place.vector(cell.select), bits_width(cell.select)
     if width > tree.levels:  # bits above, when set, take the last choice
@@ -114,15 +115,23 @@ def _build_mux(cell: Mux, place: Place) -> None:
     )
 
 
-def _build_rom(cell: Rom, place: Place) -> None:
-    table = rom_blocks(cell)
-    address = place.vector(table.address)
+def build_blocks(unit: Memory, start: Start, place: Place) -> None:
+    """A ``kera_ecp5_rom`` for each block."""
+    (address,) = start.arguments
+    table = memory_blocks(unit, cell_bits(0, len(address)))
+    whole = vector(table.address, lambda segment: [address[segment.low : segment.low + segment.width]])
     words: list[Value] = []
     for data, count in table.blocks:
         word: Signal = place.signal("_word", table.width)
         _instance(
             place, "_rom", "kera_ecp5_rom", p_WIDTH=table.width, p_DEPTH_BITS=table.depth_bits,
-            p_DATA=Const(data, BLOCK_BITS), i_address=address, o_q=word, **_clocked(place),
+            p_DATA=Const(data, BLOCK_BITS), i_address=whole, o_q=word, **_clocked(place),
         )
         words.append(word[:count])
     place.drive(Cat(*words))
+
+
+ECP5_CELLS: Mapping[type[Cell], CellBuilder] = {
+    **PLAIN_CELLS, Lut: _build_lut, Add: _build_add, Chain: _build_add, Mul: _build_mul, Mux: _build_mux,
+}
+"""Vendor cells where they gain, plain operators elsewhere."""

@@ -1,65 +1,106 @@
 """Plain Verilog for each kind of cell: operators that every synthesis tool and simulator understands."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from kera_hw.rtl.emit.text import Reader, constant, declared_range, expression, vector
-from kera_hw.schedule.fpga.netlist import (
+from kera_hw.rtl.emit.naming import escaped
+from kera_hw.rtl.emit.text import Reader, constant, declared_range, expression, part, vector
+from kera_hw.schedule.fpga.bits import Bits, bits_width, const_bits, slice_bits
+from kera_hw.schedule.fpga.cells import (
     Add,
-    BitExpr,
-    Bits,
     Cell,
     Chain,
+    Input,
     Lut,
+    Moves,
     Mul,
     Mux,
+    RegisterPin,
+    Restart,
     Rom,
-    bits_width,
-    const_bits,
-    slice_bits,
+    StateNext,
+    StateOut,
+    Unit,
 )
+from kera_hw.schedule.fpga.expressions import BitExpr
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a cell may ask of the pipeline around it, in its stage.
+
+    ``buses`` maps names to widths, ``moves`` says that the stage holds an item which goes on, ``reset`` is
+    the design's; ``module_of`` names the module of a unit's definition.
+    """
+
+    buses: Mapping[str, int]
+    moves: str
+    reset: str
+    module_of: Callable[[Unit], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
     """Where a cell is written: the wire it drives, how its operands read, and what enables its registers.
 
-    ``fresh`` makes a further name unique in the module; ``enable`` is empty when every cycle counts.
+    ``fresh`` makes a further name unique in the module; ``enable`` is empty when every cycle counts. There is
+    nothing ``around`` in the step of a unit.
     """
 
     wire: str
     read: Reader
     fresh: Callable[[str], str]
     enable: str
+    around: Around | None = None
+
+    @property
+    def pipeline(self) -> Around:
+        """What is around, for cells that are never part of a step."""
+        assert self.around is not None
+        return self.around
 
 
-def write_cell(cell: Cell, site: Site) -> list[str]:
-    """Lines that drive ``site.wire``; inputs and state reads are the pipeline's own business."""
-    if isinstance(cell, Lut):
-        return [f"assign {site.wire} = {expression(cell.expr, cell.inputs, cell.width, site.read)};"]
-    if isinstance(cell, Chain):
-        return _write_chain(cell, site)
-    if isinstance(cell, Add):
-        return write_add(cell, site)
-    if isinstance(cell, Mul):
-        return write_mul(cell, site)
-    if isinstance(cell, Mux):
-        return _write_mux(cell, site)
-    if isinstance(cell, Rom):
-        return _write_rom(cell, site)
-    raise TypeError(f"no Verilog for a {type(cell).__name__} cell")
+CellWriter = Callable[[Any, Site], list[str]]
+"""Lines that drive ``site.wire`` with what a cell of one class computes."""
 
 
-def sum_width(cell: Add) -> int:
-    """Bits of the sum proper; the carry-out, when asked for, is one more."""
-    return cell.width - 1 if cell.carry_out else cell.width
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a call begins: its ``arguments``, as vectors for the site's reader, and what is high in its stage.
+
+    ``valid`` is empty for units that are not timed by items.
+    """
+
+    arguments: tuple[Bits, ...]
+    valid: str
+
+
+UnitWriter = Callable[[Any, Start, Site], list[str]]
+"""Lines that drive ``site.wire`` with the result of a unit of one class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writers:
+    """The rules of one style, by class of cells and of units."""
+
+    cells: Mapping[type[Cell], CellWriter]
+    units: Mapping[type[Unit], UnitWriter]
+
+    def cell(self, cell: Cell, site: Site) -> list[str]:
+        """Lines of one cell; none for state registers, which the pipeline clocks."""
+        return self.cells[type(cell)](cell, site)
+
+
+def write_lut(cell: Lut, site: Site) -> list[str]:
+    """The expression."""
+    return [f"assign {site.wire} = {expression(cell.expr, cell.inputs, cell.width, site.read)};"]
 
 
 def write_add(cell: Add, site: Site) -> list[str]:
     """``a + f(...) + carry_in``, with the carry-out as the sum's next bit."""
-    width, total = sum_width(cell), cell.width
+    width, total = cell.sum_width, cell.width
     lines: list[str] = []
     term = expression(cell.expr, cell.inputs, width, site.read)
     if cell.expr != ("in", 0):
@@ -91,11 +132,9 @@ class ChainRun:
 def chain_runs(cell: Chain) -> list[ChainRun]:
     """The runs of a chain, the lowest first. With x = p | g and y = ~p & g, x + y + carry is its sum."""
     runs: list[ChainRun] = []
-    low = 0
-    for count, table in cell.tables:
+    for low, count, table in cell.runs():
         operands = tuple(slice_bits(bits, low, count) for bits in (cell.a, *cell.inputs))
         runs.append(ChainRun(count, operands, _of_table(table, 4), _of_table(table & 15, 2)))
-        low += count
     return runs
 
 
@@ -108,8 +147,8 @@ def _of_table(table: int, count: int) -> BitExpr:
     return low if low == high else ("mux", ("in", count - 1), high, low)
 
 
-def _write_chain(cell: Chain, site: Site) -> list[str]:
-    width, runs = sum_width(cell), chain_runs(cell)
+def write_chain(cell: Chain, site: Site) -> list[str]:
+    width, runs = cell.sum_width, chain_runs(cell)
     names = [site.fresh(site.wire + "_p"), site.fresh(site.wire + "_g")]
     lines: list[str] = []
     texts = [[run.text("propagates", site.read) for run in reversed(runs)]]
@@ -130,17 +169,23 @@ def _extended(text: str, width: int, total: int) -> str:
 
 
 def write_mul(cell: Mul, site: Site) -> list[str]:
-    """A product of two operands made signed, then the cell's own register ranks."""
+    """A product of two operands made signed, then the cell's own pipeline registers."""
     a, b = site.fresh(site.wire + "_a"), site.fresh(site.wire + "_b")
     lines = [_signed_operand(a, cell.a, cell.a_signed, site), _signed_operand(b, cell.b, cell.b_signed, site)]
     if not cell.latency_cycles:
         return [*lines, *_product(site.wire, a, b)]
     value = site.fresh(site.wire + "_p0")
     lines += [f"wire {declared_range(cell.width)}{value};", *_product(value, a, b)]
-    for rank in range(1, cell.latency_cycles + 1):
-        register = site.fresh(f"{site.wire}_p{rank}")
+    return [*lines, *registered(value, "_p", range(1, cell.latency_cycles + 1), cell.width, site)]
+
+
+def registered(value: str, suffix: str, numbers: range, width: int, site: Site) -> list[str]:
+    """``value`` through registers of the cell, one behind the other, to its wire."""
+    lines: list[str] = []
+    for number in numbers:
+        register = site.fresh(f"{site.wire}{suffix}{number}")
         enabled = f"if ({site.enable}) " if site.enable else ""
-        lines.append(f"reg {declared_range(cell.width)}{register};")
+        lines.append(f"reg {declared_range(width)}{register};")
         lines.append(f"always @(posedge clk) {enabled}{register} <= {value};")
         value = register
     return [*lines, f"assign {site.wire} = {value};"]
@@ -163,7 +208,7 @@ def _product(wire: str, a: str, b: str) -> list[str]:
     ]
 
 
-def _write_mux(cell: Mux, site: Site) -> list[str]:
+def write_mux(cell: Mux, site: Site) -> list[str]:
     select = site.fresh(site.wire + "_sel")
     bits = bits_width(cell.select)
     lines = [f"wire {declared_range(bits)}{select} = {vector(cell.select, site.read)};"]
@@ -188,33 +233,6 @@ def _choose(choices: list[str], select: str, bits: int, whole: int, indent: str)
 
 
 def _write_rom(cell: Rom, site: Site) -> list[str]:
-    return _write_memory(cell, site) if cell.latency_cycles else _write_table(cell, site)
-
-
-def _write_memory(cell: Rom, site: Site) -> list[str]:
-    """A memory that synthesis puts into block RAM: read into a register, then further ones."""
-    memory = site.fresh(site.wire + "_memory")
-    bits = bits_width(cell.address)
-    size, mask = 1 << bits, (1 << cell.width) - 1
-    lines = [
-        f'(* ram_style = "block" *) reg {declared_range(cell.width)}{memory} [0:{size - 1}];',
-        "initial begin",
-    ]
-    for index in range(size):
-        value = cell.contents[index] & mask if index < len(cell.contents) else 0
-        lines.append(f"  {memory}[{index}] = {constant(value, cell.width)};")
-    lines.append("end")
-    value = f"{memory}[{vector(cell.address, site.read)}]"
-    enabled = f"if ({site.enable}) " if site.enable else ""
-    for rank in range(1, cell.latency_cycles + 1):
-        register = site.fresh(f"{site.wire}_q{rank}")
-        lines.append(f"reg {declared_range(cell.width)}{register};")
-        lines.append(f"always @(posedge clk) {enabled}{register} <= {value};")
-        value = register
-    return [*lines, f"assign {site.wire} = {value};"]
-
-
-def _write_table(cell: Rom, site: Site) -> list[str]:
     address, data = site.fresh(site.wire + "_addr"), site.fresh(site.wire + "_data")
     bits = bits_width(cell.address)
     lines = [
@@ -228,3 +246,31 @@ def _write_table(cell: Rom, site: Site) -> list[str]:
             lines.append(f"  {constant(index, bits)}: {data} = {constant(value & mask, cell.width)};")
     lines += [f"  default: {data} = {constant(0, cell.width)};", "endcase"]
     return [*lines, f"assign {site.wire} = {data};"]
+
+
+def _write_input(cell: Input, site: Site) -> list[str]:
+    bus = part(escaped(cell.bus), cell.low, cell.width, site.pipeline.buses[cell.bus])
+    return [f"assign {site.wire} = {bus};"]
+
+
+def _write_state(cell: StateOut | StateNext, site: Site) -> list[str]:
+    return []
+
+
+def _write_moves(cell: Moves, site: Site) -> list[str]:
+    return [f"assign {site.wire} = {site.pipeline.moves};"]
+
+
+def _write_restart(cell: Restart, site: Site) -> list[str]:
+    return [f"assign {site.wire} = {site.pipeline.reset};"]
+
+
+def _write_pin(cell: RegisterPin, site: Site) -> list[str]:
+    return [f"assign {site.wire} = {vector(cell.bits, site.read)};"]
+
+
+PLAIN_CELLS: Mapping[type[Cell], CellWriter] = {
+    Input: _write_input, Lut: write_lut, Add: write_add, Chain: write_chain, Mul: write_mul, Mux: write_mux,
+    Rom: _write_rom, StateOut: _write_state, StateNext: _write_state, Moves: _write_moves,
+    Restart: _write_restart, RegisterPin: _write_pin,
+}

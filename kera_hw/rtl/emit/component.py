@@ -134,7 +134,8 @@ class AmaranthKernel(Kernel):
         self, export: Export, netlist: Netlist, plan: Plan, interface: Interface, device: Style,
         cells: Cells = "auto",
     ) -> None:
-        self._netlist, self._plan, self._device, self._cells = netlist, plan, device, cells
+        self._netlist, self._plan, self._cells = netlist, plan, cells
+        self._device: Style = device
         self._control = control_of(netlist, plan, interface)
         super().__init__(export, self._control.protocol, plan.latency_cycles, plan.initiation_interval)
 

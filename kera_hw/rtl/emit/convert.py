@@ -81,7 +81,7 @@ def _marked(lines: Sequence[str], inside: Inside) -> Iterator[str]:
             attributes.append(line)
             continue
         if text.startswith("module "):
-            in_datapath = text.endswith(".datapath")
+            in_datapath = ".datapath" in text
         states = inside.states if in_datapath else None
         yield from (item for item in attributes if _kept(item, text.split(), inside.sources, states))
         attributes = []

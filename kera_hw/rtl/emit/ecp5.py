@@ -7,34 +7,22 @@ A's pin carries one of them and the cell only propagates (lowest byte 0, D = 1).
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from kera_hw.rtl.emit.cells import Site, sum_width, write_add, write_cell, write_mul
+from kera_hw.rtl.emit.cells import PLAIN_CELLS, CellWriter, Site, registered, write_add, write_mul
 from kera_hw.rtl.emit.ecp5_lut import write_lut
 from kera_hw.rtl.emit.ecp5_mux import write_mux
-from kera_hw.rtl.emit.ecp5_rom import write_rom
-from kera_hw.rtl.emit.text import constant, declared_range, evaluate_bit, vector
-from kera_hw.schedule.fpga.netlist import (
-    Add,
-    BitExpr,
-    Bits,
-    Cell,
-    Chain,
-    Lut,
-    Mul,
-    Mux,
-    Rom,
-    bits_width,
-    concat,
-    const_bits,
-)
+from kera_hw.rtl.emit.text import constant, declared_range, vector
+from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits
+from kera_hw.schedule.fpga.cells import Add, Cell, Chain, Lut, Mul, Mux
+from kera_hw.schedule.fpga.cells.mul import TILE_STAGES
+from kera_hw.schedule.fpga.expressions import BitExpr, evaluate
 
 _GENERATE_ONLY = 0x00AA  # with D = 1: P = 0, so the bit's A goes into the chain as its carry
 _PINS = "abcd"
 DSP_OPERAND_BITS = 18
-DSP_RANKS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +41,7 @@ class CarryFunction:
 def fit_carry_cell(expr: BitExpr, operands: int, a_is_zero: bool) -> CarryFunction | None:
     """The table for a + expr(...), or None when the carry cell cannot hold it."""
     if operands <= 2:
-        high = _table(lambda a, b, c: a ^ evaluate_bit(expr, (b, c)))
+        high = _table(lambda a, b, c: a ^ evaluate(expr, (b, c), 1))
         pins = (-1, 0 if operands else None, 1 if operands > 1 else None, None)
         return CarryFunction(high << 8 | 0xAA, pins, d_tied_high=True)
     if operands != 3:
@@ -61,13 +49,13 @@ def fit_carry_cell(expr: BitExpr, operands: int, a_is_zero: bool) -> CarryFuncti
     for order in permutations(range(3)):  # operand order[k] sits on pin "bcd"[k]
         def value(b: int, c: int, d: int, order: tuple[int, ...] = order) -> int:
             shown = dict(zip(order, (b, c, d)))
-            return evaluate_bit(expr, (shown[0], shown[1], shown[2]))
+            return evaluate(expr, (shown[0], shown[1], shown[2]), 1)
         if value(0, 0, 0) == value(1, 0, 0) == 0:
             halves = [_table(lambda a, b, c, d=d: a ^ value(b, c, d)) for d in (0, 1)]
             pins = (-1, order[0], order[1], order[2])
             return CarryFunction(halves[1] << 8 | halves[0], pins, d_tied_high=False)
     if a_is_zero:
-        high = _table(lambda a, b, c: evaluate_bit(expr, (a, b, c)))
+        high = _table(lambda a, b, c: evaluate(expr, (a, b, c), 1))
         return CarryFunction(high << 8, (0, 1, 2, None), d_tied_high=True)
     return None
 
@@ -75,21 +63,6 @@ def fit_carry_cell(expr: BitExpr, operands: int, a_is_zero: bool) -> CarryFuncti
 def _table(function: Callable[[int, int, int], int]) -> int:
     """The byte whose bit 4c + 2b + a is ``function(a, b, c)``."""
     return sum(function(k & 1, k >> 1 & 1, k >> 2) << k for k in range(8))
-
-
-def write_ecp5_cell(cell: Cell, site: Site) -> list[str]:
-    """Verilog of one cell: vendor cells where they gain, plain operators elsewhere."""
-    if isinstance(cell, Add):
-        return _write_add(cell, site)
-    if isinstance(cell, Mul):
-        return _write_mul(cell, site)
-    if isinstance(cell, Lut):
-        return write_lut(cell, site)
-    if isinstance(cell, Mux):
-        return write_mux(cell, site)
-    if isinstance(cell, Rom) and cell.latency_cycles:
-        return write_rom(cell, site)
-    return write_cell(cell, site)
 
 
 def is_zero(bits: Bits) -> bool:
@@ -113,7 +86,7 @@ def carry_chain(cell: Add) -> CarryChain | None:
     """The chain for an adder, or None where plain operators are as good or the cell cannot hold it."""
     if isinstance(cell, Chain):
         return _with_own_tables(cell)
-    width = sum_width(cell)
+    width = cell.sum_width
     fit = fit_carry_cell(cell.expr, len(cell.inputs), is_zero(cell.a))
     plain = cell.expr == ("in", 0) and is_zero(cell.carry_in)
     if fit is None or (plain and cell.width <= 2):  # two LUT4 are smaller and faster than a carry cell
@@ -136,7 +109,7 @@ def _laid(cell: Add, columns: Sequence[Bits]) -> tuple[int, dict[str, Bits], int
     carry_bit = const_bits(0, 1) if is_zero(cell.carry_in) else cell.carry_in
     as_data = carry_bit[0].cell is not None and cell.width % 2 == 1  # the odd bit would be left over
     slices = (cell.width + as_data + 1) // 2
-    pads = const_bits(0, 2 * slices - as_data - sum_width(cell))
+    pads = const_bits(0, 2 * slices - as_data - cell.sum_width)
     pins = {"cin": const_bits(0, 1) if as_data else carry_bit}
     for pin, column in zip(_PINS, columns):
         pins[pin] = concat([_below(pin, carry_bit) if as_data else (), column, pads])
@@ -184,15 +157,11 @@ def _write_mul(cell: Mul, site: Site) -> list[str]:
     else:
         value = product if cell.width == 36 else f"{product}[{cell.width - 1}:0]"
     name = site.fresh(site.wire + "_mul")
-    inside = min(cell.latency_cycles, DSP_RANKS)
+    inside = min(cell.latency_cycles, TILE_STAGES)
     lines = [f"wire [35:0] {product};", f"kera_ecp5_mul #({signs}, .RANKS({inside})) {name} ({ports});"]
-    for rank in range(inside + 1, cell.latency_cycles + 1):  # in the fabric, to shorten the way from the tile
-        register = site.fresh(f"{site.wire}_p{rank}")
-        enabled = f"if ({site.enable}) " if site.enable else ""
-        lines.append(f"reg {declared_range(cell.width)}{register};")
-        lines.append(f"always @(posedge clk) {enabled}{register} <= {value};")
-        value = register
-    return [*lines, f"assign {site.wire} = {value};"]
+    # Those beyond the tile's own are in the fabric, to shorten the way from it.
+    outside = range(inside + 1, cell.latency_cycles + 1)
+    return [*lines, *registered(value, "_p", outside, cell.width, site)]
 
 
 def tile_operands(cell: Mul) -> tuple[Bits, Bits] | None:
@@ -216,3 +185,9 @@ def _operand(bits: Bits, signed: bool) -> Bits:
 def _top_bit(bits: Bits) -> Bits:
     last = bits[-1]
     return (type(last)(last.cell, last.low + last.width - 1, 1),)
+
+
+ECP5_CELLS: Mapping[type[Cell], CellWriter] = {
+    **PLAIN_CELLS, Lut: write_lut, Add: _write_add, Chain: _write_add, Mul: _write_mul, Mux: write_mux,
+}
+"""Vendor cells where they gain, plain operators elsewhere."""

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from kera_hw.rtl.emit.cells import Site, write_cell
-from kera_hw.rtl.emit.text import constant, declared_range, evaluate_bit, part, vector
-from kera_hw.schedule.fpga.netlist import BitExpr, Bits, Lut, bits_width, concat, const_bits, slice_bits
+from kera_hw.rtl.emit.cells import Site
+from kera_hw.rtl.emit.cells import write_lut as write_plain
+from kera_hw.rtl.emit.text import constant, declared_range, part, vector
+from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.cells import Lut
+from kera_hw.schedule.fpga.expressions import BitExpr, evaluate
 
 _PINS = "abcd"
 
@@ -59,7 +62,7 @@ def write_lut(cell: Lut, site: Site) -> list[str]:
     """LUT4s for runs of bits with the same constants; plain operators for more than four signals."""
     runs = lut_runs(cell)
     if runs is None:
-        return write_cell(cell, site)
+        return write_plain(cell, site)
     lines: list[str] = []
     for run in runs:
         target = part(site.wire, run.low, run.width, cell.width)
@@ -129,7 +132,7 @@ def _table(expr: BitExpr, fixed: tuple[int | None, ...], pins: tuple[int, ...]) 
         shown = [value or 0 for value in fixed]
         for place, k in enumerate(pins):
             shown[k] = index >> place & 1
-        table |= evaluate_bit(expr, tuple(shown)) << index
+        table |= evaluate(expr, shown, 1) << index
     return table
 
 

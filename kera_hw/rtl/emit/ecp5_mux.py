@@ -3,9 +3,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kera_hw.rtl.emit.cells import Site, write_cell
+from kera_hw.rtl.emit.cells import Site
+from kera_hw.rtl.emit.cells import write_mux as write_plain
 from kera_hw.rtl.emit.text import declared_range, vector
-from kera_hw.schedule.fpga.netlist import Bits, Mux, bits_width, concat, const_bits
+from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits
+from kera_hw.schedule.fpga.cells import Mux
 
 _GROUP_LEVELS = 4  # 16:1 is as wide as one chain of PFUMX and L6MUX21 goes
 
@@ -32,7 +34,7 @@ def write_mux(cell: Mux, site: Site) -> list[str]:
     """The tree where there is one, else plain operators."""
     tree = mux_tree(cell)
     if tree is None:
-        return write_cell(cell, site)
+        return write_plain(cell, site)
     name, select = site.fresh(site.wire + "_mux"), site.fresh(site.wire + "_sel")
     return [
         *_select(cell, tree.levels, select, site),

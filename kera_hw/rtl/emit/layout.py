@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kera_hw.graph.node import Origin
-from kera_hw.rtl.emit.naming import unique_stems
-from kera_hw.schedule.fpga.netlist import Cell, Fold, Netlist, Segment, StateNext
+from kera_hw.rtl.emit.naming import Names, unique_stems
+from kera_hw.schedule.fpga.bits import Segment
+from kera_hw.schedule.fpga.cells import Cell, StateNext, Unit
+from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import has_valid
 from kera_hw.schedule.plan import Plan
 
@@ -39,8 +41,8 @@ class Control:
 
 def control_of(netlist: Netlist, plan: Plan, interface: str) -> Control:
     """The control that a plan needs: none at all without a handshake where every cycle is an item's own."""
-    loads = {stage for cell, stage in zip(netlist.cells, plan.stage) if isinstance(cell, Fold)}
-    stages = tuple(sorted({*plan.state_write, *loads}))
+    calls = (users for unit, users in netlist.calls() if unit.timed_by_items or len(users) > 1)
+    stages = tuple(sorted({*plan.state_write, *(plan.stage[call] for users in calls for call in users)}))
     stateful = bool(netlist.states)
     if interface != "none":
         return Control("stream", stateful, stages)
@@ -75,6 +77,23 @@ class Piece:
     whole: int
 
 
+@dataclass(frozen=True, slots=True)
+class CallPlace:
+    """A unit, and all the cells that call it in order of their stages.
+
+    Emitters write stage by stage: the first declares what the unit shows, the last, where all
+    operands are there, has the unit itself.
+    """
+
+    unit: Unit
+    calls: tuple[int, ...]
+
+    @property
+    def shared(self) -> bool:
+        """Whether calls take turns."""
+        return len(self.calls) > 1
+
+
 class Layout:
     """Names of a datapath's signals, its registers, and which signal shows which bits in which stage.
 
@@ -86,8 +105,9 @@ class Layout:
     def __init__(self, netlist: Netlist, plan: Plan, control: Control) -> None:
         self.netlist, self.plan = netlist, plan
         buses = [*(bus for bus, _ in netlist.inputs), *(out.bus for out in netlist.outputs)]
-        self._taken = {"clk", "rst", "advance", *buses, *map(valid_name, control.valid_stages)}
-        self._stems = unique_stems(netlist, frozenset(self._taken))
+        taken = {"clk", "rst", "advance", *buses, *map(valid_name, control.valid_stages)}
+        self._names = Names(taken)
+        self._stems = unique_stems(netlist, frozenset(taken))
         self.origins: dict[str, Origin] = {}
         self.register_bits = 0
         self.wires = [self.fresh(f"{stem}_s{stage}") for stem, stage in zip(self._stems, plan.available)]
@@ -96,15 +116,16 @@ class Layout:
             if isinstance(cell, StateNext):
                 self.wires[index] = self.states[cell.state]
         self._kept = self._registers()
+        self._calls: dict[int, CallPlace] = {}
+        for unit, users in netlist.calls():
+            ordered = tuple(sorted(users, key=lambda user: (plan.stage[user], user)))
+            self._calls.update(dict.fromkeys(users, CallPlace(unit, ordered)))
         for index in range(len(netlist.cells)):
             self.note(self.wires[index], netlist.cells[index])
 
     def fresh(self, name: str) -> str:
         """``name``, made unique in the module."""
-        while name in self._taken:
-            name += "_"
-        self._taken.add(name)
-        return name
+        return self._names.fresh(name)
 
     def note(self, name: str, cell: Cell) -> None:
         """Remembers where in the source the signal ``name`` comes from."""
@@ -115,8 +136,8 @@ class Layout:
         """For each (cell, stage): the registers that show its bits there; neighbouring runs share one."""
         spans: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for life in sorted(self.plan.lifetimes, key=lambda item: (item.cell, item.low)):
-            for rank in range(1, life.ranks + 1):
-                runs = spans.setdefault((life.cell, life.available + rank), [])
+            for number in range(1, life.ranks + 1):
+                runs = spans.setdefault((life.cell, life.available + number), [])
                 if runs and sum(runs[-1]) == life.low:
                     runs[-1] = (runs[-1][0], runs[-1][1] + life.width)
                 else:
@@ -152,6 +173,10 @@ class Layout:
         for index, stage in enumerate(self.plan.stage):
             working.setdefault(stage, []).append(index)
         return working
+
+    def call(self, index: int) -> CallPlace:
+        """Where a cell stands among its unit's calls, in order of their stages."""
+        return self._calls[index]
 
     def pieces(self, segment: Segment, stage: int) -> list[Piece]:
         """The signals that show a segment in a stage, least significant first."""

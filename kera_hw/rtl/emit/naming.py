@@ -8,30 +8,11 @@ Ports begin with ``in_`` or ``out_``, signals end in their stage: neither can be
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from kera_hw.rtl.emit.reserved import CPP_WORDS, PYTHON_WORDS, TOOL_WORDS, VERILOG_WORDS
-from kera_hw.schedule.fpga.netlist import (
-    Add,
-    Cell,
-    Fold,
-    Input,
-    Lut,
-    Moves,
-    Mul,
-    Mux,
-    Netlist,
-    RegisterPin,
-    Restart,
-    Rom,
-    StateNext,
-    StateOut,
-)
-
-_STEMS: tuple[tuple[type[Cell], str], ...] = (
-    (Input, "in"), (Lut, "logic"), (Add, "sum"), (Mul, "product"), (Mux, "mux"), (Rom, "table"),
-    (Fold, "loop"), (StateOut, "state"), (Moves, "moves"), (Restart, "restart"), (RegisterPin, "control"),
-)
-
+from kera_hw.schedule.fpga.cells import Cell, Input, StateNext, StateOut
+from kera_hw.schedule.fpga.netlist import Netlist
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MODULE_WORDS = VERILOG_WORDS | CPP_WORDS | TOOL_WORDS
@@ -41,9 +22,8 @@ _ELEMENTS = re.compile(
     r"kera_.*|SB_.*|TRELLIS_.*|LUT[1-8]|CCU2C|PFUMX|L6MUX21|MULT(9X9|18X18)D|ALU54B|DP16KD|PDPW16KD"
     r"|FD1.*|OFS1.*|IFS1.*|ICESTORM_.*"
 )
-_INNER = (
-    "datapath", "serial", "instance", "observed",
-    "ecp5_add", "ecp5_chain", "ecp5_mul", "ecp5_lut", "ecp5_mux", "ecp5_rom",
+_INNER = re.compile(
+    r"datapath|serial|instance|observed|iterative\d*|ecp5_(add|chain|mul|lut|mux|rom)"
 )
 _HELPER = re.compile(r"\bkera_(ecp5_\w+)(?= #\()")
 
@@ -68,20 +48,34 @@ def module_refusal(function: str) -> str | None:
     if _ELEMENTS.fullmatch(function):
         return "names an element of circuits already"
     top, _, inner = function.rpartition("__")
-    if top and inner in _INNER:
+    if top and _INNER.fullmatch(inner):
         return f"names a module inside the circuit of a function `{top}`"
     return None
 
 
 def inner_name(top: str, part: str) -> str:
     """What a module inside the top module ``top`` is called, so that circuits can stand side by side."""
-    assert part in _INNER
+    assert _INNER.fullmatch(part)
     return f"{top}__{part}"
 
 
 def with_own_helpers(top: str, verilog: str) -> str:
     """Verilog whose helper modules, ``kera_ecp5_lut`` and so on, belong to the module ``top``."""
     return _HELPER.sub(lambda found: inner_name(top, found[1]), verilog)
+
+
+class Names:
+    """The names of one module: those taken, and fresh ones."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = set(taken)
+
+    def fresh(self, name: str) -> str:
+        """``name``, made unique; it is taken from now on."""
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
 
 
 def free_name(name: str, taken: set[str]) -> str:
@@ -113,7 +107,7 @@ def stem_of(cell: Cell, netlist: Netlist) -> str:
         cleaned = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
         if cleaned:
             return cleaned if not cleaned[0].isdigit() else "n" + cleaned
-    return next((stem for kind, stem in _STEMS if isinstance(cell, kind)), "value")
+    return cell.look().stem
 
 
 def unique_stems(netlist: Netlist, reserved: frozenset[str]) -> list[str]:

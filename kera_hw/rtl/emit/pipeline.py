@@ -6,34 +6,19 @@ decides about a state register or starts a folded loop.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kera_hw.graph.node import Origin
-from kera_hw.rtl.emit.cells import Site, write_cell
-from kera_hw.rtl.emit.fold import write_fold
-from kera_hw.rtl.emit.layout import Control, Layout, Run, valid_name
-from kera_hw.rtl.emit.naming import escaped
+from kera_hw.rtl.emit.cells import Around, Site, Start, Writers
+from kera_hw.rtl.emit.iterative import write_iterative_module
+from kera_hw.rtl.emit.layout import CallPlace, Control, Layout, Run, valid_name
+from kera_hw.rtl.emit.naming import escaped, inner_name, module_name
 from kera_hw.rtl.emit.text import constant, declared_range, joined, part, source_of, vector
-from kera_hw.schedule.fpga.netlist import (
-    Bits,
-    Cell,
-    Fold,
-    Input,
-    Moves,
-    Netlist,
-    RegisterPin,
-    Restart,
-    Segment,
-    StateControl,
-    StateNext,
-    StateOut,
-    StateReg,
-    slice_bits,
-)
+from kera_hw.schedule.fpga.bits import Bits, Segment, bits_width, cell_bits, slice_bits
+from kera_hw.schedule.fpga.cells import Call, Unit
+from kera_hw.schedule.fpga.netlist import Netlist, StateControl, StateReg
+from kera_hw.schedule.fpga.units import IterativeUnit
 from kera_hw.schedule.plan import Plan
-
-CellWriter = Callable[[Cell, Site], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +30,19 @@ class Datapath:
 
 
 def write_datapath(
-    netlist: Netlist, plan: Plan, name: str, control: Control, writer: CellWriter = write_cell,
+    netlist: Netlist, plan: Plan, name: str, control: Control, writers: Writers,
 ) -> Datapath:
-    """The datapath as a Verilog module ``name``; ``writer`` gives the text of one cell."""
-    return _Writer(netlist, plan, control, writer).write(name)
+    """The datapath as a Verilog module ``name``, and those of its units; ``writers``: the text of cells."""
+    return _Writer(netlist, plan, control, writers).write(name)
 
 
 class _Writer:
-    def __init__(self, netlist: Netlist, plan: Plan, control: Control, writer: CellWriter) -> None:
-        self._netlist, self._plan, self._control, self._cell_writer = netlist, plan, control, writer
+    def __init__(self, netlist: Netlist, plan: Plan, control: Control, writers: Writers) -> None:
+        self._netlist, self._plan, self._control, self._writers = netlist, plan, control, writers
         self._layout = Layout(netlist, plan, control)
+        self._buses = dict(netlist.inputs)
+        self._definitions: list[IterativeUnit] = []
+        self._shown: dict[str, str] = {}  # of a unit with several calls: the signal with its result
 
     def _read(self, segment: Segment, stage: int) -> list[str]:
         """The signals that show a segment in a stage, least significant first."""
@@ -78,6 +66,9 @@ class _Writer:
         for out in self._netlist.outputs:
             body.append(f"assign {escaped(out.bus)} = {self._vector(out.bits, last)};")
         lines = [*self._header(name), *("  " + line if line else "" for line in body), "endmodule"]
+        for unit in self._definitions:
+            module = self._module_of(unit)
+            lines += ["", *write_iterative_module(unit, module, self._control.advance, self._writers)]
         return Datapath("\n".join(lines) + "\n", layout)
 
     def _header(self, name: str) -> list[str]:
@@ -97,26 +88,70 @@ class _Writer:
     def _cell(self, index: int, stage: int) -> list[str]:
         cell, wire = self._netlist.cells[index], self._layout.wires[index]
         declare = f"{self._attribute(cell.origin)}wire {declared_range(cell.width)}{wire}"
-        if isinstance(cell, Input):
-            whole = dict(self._netlist.inputs)[cell.bus]
-            return [f"{declare} = {part(escaped(cell.bus), cell.low, cell.width, whole)};"]
-        if isinstance(cell, StateOut | StateNext):
-            return []
-        if isinstance(cell, Moves):
-            return [f"{declare} = {self._moves(stage)};"]
-        if isinstance(cell, Restart):
-            return [f"{declare} = {'rst' if self._control.reset else constant(0, 1)};"]
-        if isinstance(cell, RegisterPin):
-            return [f"{declare} = {self._vector(cell.bits, stage)};"]
-        enable = "advance" if self._control.advance else ""
-        site = Site(wire, lambda segment: self._read(segment, stage), self._layout.fresh, enable)
-        if isinstance(cell, Fold):
-            lines = write_fold(cell, site, valid_name(stage), self._cell_writer)
+        if isinstance(cell, Call):
+            lines = self._call(cell, index, stage)
         else:
-            lines = self._cell_writer(cell, site)
+            lines = self._writers.cell(cell, self._site(wire, stage))
+        if not lines:  # a state register, which is its own wire
+            return []
         if len(lines) == 1 and lines[0].startswith(f"assign {wire} = "):
             return [declare + lines[0].removeprefix(f"assign {wire}")]
         return [declare + ";", *lines]
+
+    def _site(self, wire: str, stage: int) -> Site:
+        enable = "advance" if self._control.advance else ""
+        reset = "rst" if self._control.reset else constant(0, 1)
+        around = Around(self._buses, self._moves(stage), reset, self._module_of)
+        return Site(wire, lambda segment: self._read(segment, stage), self._layout.fresh, enable, around)
+
+    def _module_of(self, unit: Unit) -> str:
+        """The module of a unit's definition, which units of the same make share."""
+        assert isinstance(unit, IterativeUnit)
+        definition = unit.definition()
+        if definition not in self._definitions:
+            self._definitions.append(definition)
+        number = self._definitions.index(definition)
+        part = "iterative" + (str(number + 1) if number else "")
+        return escaped(inner_name(module_name(self._netlist.name), part))
+
+    def _call(self, cell: Call, index: int, stage: int) -> list[str]:
+        """A unit at its only call; of several calls each shows the result, and the last has the unit."""
+        unit, wire, place = cell.unit, self._layout.wires[index], self._layout.call(index)
+        writer = self._writers.units[type(unit)]
+        if not place.shared:
+            start = Start(cell.arguments, valid_name(stage) if unit.timed_by_items else "")
+            return writer(unit, start, self._site(wire, stage))
+        lines: list[str] = []
+        if index == place.calls[0]:
+            self._shown[unit.name] = self._layout.fresh(f"{wire}_shared")
+            lines.append(f"wire {declared_range(unit.width)}{self._shown[unit.name]};")
+        lines.append(f"assign {wire} = {self._shown[unit.name]};")
+        return [*lines, *self._shared(unit, place)] if index == place.calls[-1] else lines
+
+    def _shared(self, unit: Unit, place: CallPlace) -> list[str]:
+        """A unit whose calls take turns: the operands are those of the call whose stage holds an item."""
+        shown, lines = self._shown[unit.name], list[str]()
+        stages = [self._plan.stage[call] for call in place.calls]
+        names, arguments = list[str](), list[Bits]()
+        for position, bits in enumerate(self._netlist.arguments(place.calls[-1])):
+            width = bits_width(bits)
+            names.append(self._layout.fresh(f"{shown}_in{position}"))
+            arguments.append(cell_bits(position, width))
+            chosen = self._vector(bits, stages[-1])
+            for call, stage in zip(place.calls[-2::-1], stages[-2::-1]):
+                vector_there = self._vector(self._netlist.arguments(call)[position], stage)
+                chosen = f"{valid_name(stage)} ? {vector_there} : {chosen}"
+            lines.append(f"wire {declared_range(width)}{names[position]} = {chosen};")
+        widths = [bits_width(bits) for bits in arguments]
+
+        def read(segment: Segment) -> list[str]:
+            position = segment.cell
+            assert position is not None
+            return [part(names[position], segment.low, segment.width, widths[position])]
+
+        valid = f"({' || '.join(map(valid_name, stages))})" if unit.timed_by_items else ""
+        site = replace(self._site(shown, stages[-1]), read=read)
+        return [*lines, *self._writers.units[type(unit)](unit, Start(tuple(arguments), valid), site)]
 
     @staticmethod
     def _attribute(origin: Origin | None) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from kera_hw.graph.node import Origin
-from kera_hw.schedule.fpga.netlist import BitExpr, Bits, Segment, bits_width
+from kera_hw.schedule.fpga.bits import Bits, Segment, bits_width
+from kera_hw.schedule.fpga.expressions import BitExpr
 
 Reader = Callable[[Segment], list[str]]  # pieces of one segment, least significant first
 
@@ -99,24 +100,3 @@ def _multiplexer(expr: BitExpr, operands: Sequence[Bits], width: int, read: Read
         return f"{select} ? {yes} : {no}"
     chosen, yes, no = (_atom(item, operands, width, read) for item in (condition, then, otherwise))
     return f"({chosen} & {yes}) | (~{chosen} & {no})"
-
-
-def evaluate_bit(expr: BitExpr, values: Sequence[int]) -> int:
-    """The value (0 or 1) of a bitwise expression on single bits."""
-    kind = expr[0]
-    if kind == "in":
-        return values[cast(int, expr[1])]
-    if kind == "const":
-        return cast(int, expr[1])
-    parts = [evaluate_bit(cast(BitExpr, item), values) for item in expr[1:]]
-    if kind == "not":
-        return parts[0] ^ 1
-    if kind == "mux":
-        return parts[1] if parts[0] else parts[2]
-    if kind == "and":
-        return min(parts)
-    if kind == "or":
-        return max(parts)
-    if kind == "xor":
-        return sum(parts) & 1
-    raise ValueError(f"unknown bitwise operator {kind!r}")

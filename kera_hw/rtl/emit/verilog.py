@@ -12,9 +12,7 @@ from amaranth.hdl import Elaboratable, Instance
 
 from kera_hw.graph.node import Export, Origin
 from kera_hw.rtl.emit.amaranth_datapath import AmaranthDatapath, place_of
-from kera_hw.rtl.emit.cells import write_cell
 from kera_hw.rtl.emit.convert import Inside, module_verilog
-from kera_hw.rtl.emit.ecp5 import write_ecp5_cell
 from kera_hw.rtl.emit.handshake import (
     MOST_DATA_BITS,
     ShellSpec,
@@ -27,11 +25,12 @@ from kera_hw.rtl.emit.naming import inner_name, module_name, with_own_helpers
 from kera_hw.rtl.emit.pipeline import write_datapath
 from kera_hw.rtl.emit.portmap import MappedPort, map_lines, port_map
 from kera_hw.rtl.emit.ports import Port
-from kera_hw.schedule.fpga.netlist import Netlist, bits_width
+from kera_hw.rtl.emit.styles import TEXT_STYLES, Style
+from kera_hw.schedule.fpga.bits import bits_width
+from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 
 Interface = Literal["stream", "none"]
-Style = Literal["ecp5", "generic"]
 Emitter = Literal["text", "amaranth"]
 
 # A result's unread bits are left for synthesis to drop, which a linter would rather not see.
@@ -141,8 +140,7 @@ def _write_text(
     shell = control.protocol != "none"
     top_name = module_name(netlist.name)
     name = inner_name(top_name, "datapath") if shell else top_name
-    writer = write_ecp5_cell if style == "ecp5" else write_cell
-    datapath = write_datapath(netlist, plan, name, control, writer)
+    datapath = write_datapath(netlist, plan, name, control, TEXT_STYLES[style])
     parts: list[str] = []
     if shell:
         top = shell_of(shell_spec(netlist, plan, control, instantiated(name)))

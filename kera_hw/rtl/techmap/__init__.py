@@ -9,13 +9,15 @@ from kera_hw.rtl.techmap.after import shown_by_states
 from kera_hw.rtl.techmap.controls import place_controls, with_controls
 from kera_hw.rtl.techmap.cover import cover
 from kera_hw.rtl.techmap.finish import Finisher
+from kera_hw.rtl.techmap.items import Parameter, Present
 from kera_hw.rtl.techmap.linearise import rebuild_parities
 from kera_hw.rtl.techmap.mapper import Mapper
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import MapOptions, capabilities
 from kera_hw.rtl.techmap.source import Source
+from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits
 from kera_hw.schedule.fpga.device import find_device
-from kera_hw.schedule.fpga.netlist import Bits, Netlist, Output, StateReg, bits_width, concat, const_bits
+from kera_hw.schedule.fpga.netlist import Netlist, Output, StateReg
 from kera_hw.support import Diagnostic
 from kera_hw.types import Type
 
@@ -46,8 +48,8 @@ def map_design(
     vectors = [*others, *(bits for state in written for bits in state.vectors())]
     chosen = cover(net, vectors, able.lut_inputs)
     finisher = Finisher(net, chosen, able)
-    state_bits = [net.source("state", state.width_bits, (i,)) for i, state in enumerate(flat.states)]
-    input_bits = [net.source("input", leaf.width_bits, (leaf.bus, leaf.low)) for leaf in flat.inputs]
+    state_bits = [net.bits(Present(state.width_bits, (), i)) for i, state in enumerate(flat.states)]
+    input_bits = [net.bits(Parameter(leaf.width_bits, (), leaf.bus, leaf.low)) for leaf in flat.inputs]
     finisher.require_all([*input_bits, *state_bits, *vectors])
     placed = [finisher.place(bits) for bits in others]
     states = tuple(
@@ -79,10 +81,10 @@ def _seed(mapper: Mapper, net: Net, flat: FlatDesign) -> None:
         kind: Type = node.types[0]
         if index < len(flat.inputs):
             leaf = flat.inputs[index]
-            bits = net.source("input", leaf.width_bits, (leaf.bus, leaf.low))
+            bits = net.bits(Parameter(leaf.width_bits, (), leaf.bus, leaf.low))
         else:
             state = index - len(flat.inputs)
-            bits = net.source("state", flat.states[state].width_bits, (state,))
+            bits = net.bits(Present(flat.states[state].width_bits, (), state))
         mapper.words[Ref(node, 0)] = words.Word(bits, scalar.is_signed(kind))
 
 

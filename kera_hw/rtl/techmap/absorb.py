@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import product
 
-from kera_hw.schedule.fpga.netlist import Bits, Segment, bits_width, concat, slice_bits
+from kera_hw.schedule.fpga.bits import Bits, Segment, bits_width, concat, slice_bits
 
 View = tuple[tuple[Bits, ...], int]
 """One-bit leaves, and a table over them."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kera_hw.rtl.lower.design import FlatState
+from kera_hw.rtl.techmap.items import Left
 from kera_hw.rtl.techmap.net import Net
+from kera_hw.schedule.fpga.bits import Bits, Segment, concat
 from kera_hw.schedule.fpga.device import Device
-from kera_hw.schedule.fpga.netlist import Bits, Segment, concat
 
 
 def shown_by_states(
@@ -35,7 +36,7 @@ def shown_by_states(
                 parts.append((_bit(segment, bit - segment.low),))
             else:
                 net.origin = states[place[0]].origin
-                (whole,) = net.source("after", states[place[0]].width_bits, (place[0],))
+                (whole,) = net.bits(Left(states[place[0]].width_bits, (), place[0]))
                 parts.append((whole._replace(low=place[1], width=1),))
         return concat(parts)
 

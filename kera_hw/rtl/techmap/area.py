@@ -9,10 +9,11 @@ from collections import Counter
 
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.cover import Cover
-from kera_hw.rtl.techmap.net import Item, Net
+from kera_hw.rtl.techmap.items import Choice, Gate, Item, Sum, Table
+from kera_hw.rtl.techmap.net import Net
+from kera_hw.schedule.fpga.bits import Bits, bits_width
+from kera_hw.schedule.fpga.cells.cell import luts_of_function
 from kera_hw.schedule.fpga.device import Device
-from kera_hw.schedule.fpga.netlist import Bits, bits_width
-from kera_hw.schedule.fpga.resource_model import luts_of_function
 
 
 class Area:
@@ -45,20 +46,20 @@ class Area:
 
     def _count(self, index: int, item: Item, bit: int, step: int) -> list[Bits]:
         """Notes a user of one bit; the vectors behind it where it came, or went, with that."""
-        key = (index, bit if item.kind in ("lut", "mux") else 0)
+        key = (index, bit if isinstance(item, Gate | Choice) else 0)
         before = self._users[key]
         self._users[key] += step
         if (before if step > 0 else self._users[key]) > 0:
             return []
         self.luts += step * self._cost(index, item)
-        if item.kind == "lut":
+        if isinstance(item, Gate):
             return [self._seen(leaf, item, bit) for leaf in self.cover.cuts[index].leaves]
-        if item.kind == "mux":
-            return [item.ins[0], *(self._seen(choice, item, bit) for choice in item.ins[1:])]
-        if item.kind == "add" and index in self.cover.chains:
-            return [*self.cover.chains[index].pins, item.ins[-1]]
-        if item.kind == "add":
-            return [self.cover.adds[index].a, *self.cover.adds[index].leaves, item.ins[-1]]
+        if isinstance(item, Choice):
+            return [item.select, *(self._seen(choice, item, bit) for choice in item.choices)]
+        if isinstance(item, Sum) and index in self.cover.chains:
+            return [*self.cover.chains[index].pins, item.carry]
+        if isinstance(item, Sum):
+            return [self.cover.adds[index].a, *self.cover.adds[index].leaves, item.carry]
         return list(item.ins)
 
     def _seen(self, bits: Bits, item: Item, bit: int) -> Bits:
@@ -66,17 +67,17 @@ class Area:
 
     def _cost(self, index: int, item: Item) -> int:
         area = self.device.area
-        match item.kind:
-            case "lut":
+        match item:
+            case Gate():
                 cut = self.cover.cuts[index]
                 count = sum(truth.depends(cut.table, len(cut.leaves), k) for k in range(len(cut.leaves)))
                 return luts_of_function(count, self.device)
-            case "add":
+            case Sum():
                 return -(-item.width // area.carry_bits_per_cell) * area.luts_per_carry_cell
-            case "mux":
+            case Choice():
                 return len(item.ins) // 2 if self.device.family == "ecp5" else len(item.ins) - 2
-            case "rom":
-                inputs = bits_width(item.ins[0])
+            case Table(ins=(address,)):
+                inputs = bits_width(address)
                 return item.width * max(1, 1 << max(0, inputs - self.device.lut_inputs))
             case _:
                 return 0

@@ -18,7 +18,7 @@ from kera_hw.rtl.techmap import scalar, truth, words
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.source import Source
 from kera_hw.rtl.techmap.words import Word
-from kera_hw.schedule.fpga.netlist import Bits, concat, const_bits
+from kera_hw.schedule.fpga.bits import Bits, concat, const_bits
 from kera_hw.types import BoolType, IntType
 
 _LEAST_RUNGS = 3

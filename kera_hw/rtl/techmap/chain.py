@@ -13,7 +13,7 @@ from functools import cache
 from itertools import pairwise, permutations
 
 from kera_hw.rtl.techmap import truth
-from kera_hw.schedule.fpga.netlist import Bits, bits_width, concat, const_bits
+from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits
 
 PINS = 4
 Function = tuple[tuple[Bits, ...], int]

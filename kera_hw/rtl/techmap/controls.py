@@ -19,10 +19,12 @@ from kera_hw.rtl.techmap.area import Area
 from kera_hw.rtl.techmap.cover import cover
 from kera_hw.rtl.techmap.finish import Finisher
 from kera_hw.rtl.techmap.holding import NEVER, Piece, Search
+from kera_hw.rtl.techmap.items import Moves, Present, Restart
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import Controls
+from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits, slice_bits
 from kera_hw.schedule.fpga.device import Device
-from kera_hw.schedule.fpga.netlist import Bits, StateControl, bits_width, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.netlist import StateControl
 
 Way = Literal["held", "cleared", "held, then cleared", "cleared, then held"]
 """Which controls are looked for, and what is taken out of the next value first."""
@@ -222,7 +224,7 @@ class _Finder:
         """A state's next value cut where its conditions change."""
         self.net.origin = self._giving(state)
         width, plain = self.states[state].width_bits, self.nexts[state]
-        hold = Search(self.net, self.net.source("state", width, (state,)))
+        hold = Search(self.net, self.net.bits(Present(width, (), state)))
         low = 0
         if way in ("held", "held, then cleared"):
             for held in hold.pieces(plain):
@@ -246,7 +248,7 @@ class _Finder:
     def _giving(self, state: int) -> Origin | None:
         """What gives a state its next value."""
         cells = dict.fromkeys(s.cell for s in self.nexts[state] if s.cell is not None)
-        return join_origins(self.net.items[cell].origin for cell in cells) or self.states[state].origin
+        return join_origins(self.net.origins[cell] for cell in cells) or self.states[state].origin
 
     def _cleared(self, state: int, bits: Bits, low: int) -> Iterable[Piece]:
         """Where bits from ``low`` are the initial ones; a reset can do no more than bring those back."""
@@ -261,14 +263,14 @@ class _Finder:
         enable = reset = ()
         if run.held != NEVER:
             self.net.origin = self._origin(run.held)
-            moves = self.net.source("moves", 1, (enabling,))
+            moves = self.net.bits(Moves(1, (), enabling))
             enable = self.net.logic(truth.AND_NOT, (moves, run.held), 1)
         if run.cleared != NEVER:
             self.net.origin = self._origin(run.cleared)
-            moves, restart = (self.net.source(kind, 1, (resetting,)) for kind in ("moves", "restart"))
+            moves, restart = (self.net.bits(kind(1, (), resetting)) for kind in (Moves, Restart))
             reset = self.net.logic(_RESET, (moves, run.cleared, restart), 1)
         return Group(run.low, run.width, enable, reset, run.data)
 
     def _origin(self, condition: Bits) -> Origin | None:
         (segment,) = condition
-        return None if segment.cell is None else self.net.items[segment.cell].origin
+        return None if segment.cell is None else self.net.origins[segment.cell]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from kera_hw.rtl.techmap import truth, words
 from kera_hw.rtl.techmap.net import Net, known
 from kera_hw.rtl.techmap.words import Word, trimmed
-from kera_hw.schedule.fpga.netlist import Bits, bits_width, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits, slice_bits
 
 
 def popcount(net: Net, bits: Bits) -> Word:

@@ -16,8 +16,9 @@ from itertools import islice, product
 
 from kera_hw.rtl.techmap import absorb, fuse, truth
 from kera_hw.rtl.techmap.chain import Chained, Function, Part, joined, widest_runs
-from kera_hw.rtl.techmap.net import Item, Net, known
-from kera_hw.schedule.fpga.netlist import Bits, Segment, bits_width, concat, slice_bits
+from kera_hw.rtl.techmap.items import Gate, Sum
+from kera_hw.rtl.techmap.net import Net, known
+from kera_hw.schedule.fpga.bits import Bits, Segment, bits_width, concat, slice_bits
 
 _CUTS = 6
 _DEPTH_PRICE = 0.08
@@ -111,13 +112,13 @@ class _Covering:
         for index, item in enumerate(self.net.items):
             if not self.live[index]:
                 continue
-            if item.kind == "lut":
+            if isinstance(item, Gate):
                 self._gate(index, item)
-            elif item.kind == "add":
+            elif isinstance(item, Sum):
                 self._adder(index, item)
             else:
                 base = max((self._depth_of(bits) for bits in item.ins), default=0)
-                self.depth[index] = base + (1 if item.kind in ("mux", "rom", "moves") else 0)
+                self.depth[index] = base + item.levels
                 self.flow[index] = sum(self._flow_of(bits) for bits in item.ins)
         return Cover({index: found[0] for index, found in self.cuts.items()}, self.adds, self.chains)
 
@@ -146,10 +147,8 @@ class _Covering:
         )
         return found
 
-    def _gate(self, index: int, item: Item) -> None:
-        (table,) = item.data
-        assert isinstance(table, int)
-        width = item.width
+    def _gate(self, index: int, item: Gate) -> None:
+        table, width = item.table, item.width
         candidates: dict[tuple[Bits, ...], Cut] = {}
         for leaves, inner in self._products(item.ins):
             cut = self._cut(leaves, truth.compose(table, inner, len(leaves)), width)
@@ -194,10 +193,8 @@ class _Covering:
         depth = 1 + max((self._depth_of(leaf) for leaf in leaves), default=0)
         return Cut(leaves, table, depth, width + sum(self._flow_of(leaf) for leaf in leaves))
 
-    def _adder(self, index: int, item: Item) -> None:
-        a, *operands, carry = item.ins
-        (table,) = item.data
-        assert isinstance(table, int)
+    def _adder(self, index: int, item: Sum) -> None:
+        a, operands, carry, table = item.a, list(item.operands), item.carry, item.table
         found = [Fused(a, tuple(operands), table)]
         if self.net.fusing:
             for left, right, inverts in ((a, operands, table), *self._swapped(a, operands, table)):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from kera_hw.rtl.techmap import truth, words
 from kera_hw.rtl.techmap.net import Net, known
 from kera_hw.rtl.techmap.words import Word, trimmed
-from kera_hw.schedule.fpga.netlist import Bits, bits_width, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits, slice_bits
 
 _MASKED_XOR = sum(1 << i for i in range(8) if ((i & i >> 2) ^ i >> 1) & 1)
 """(b & d) ^ c over operands b, c, d: the divisor, masked by d, complemented by c."""

@@ -2,17 +2,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import cast
+from typing import Any
 
 from kera_hw.graph.node import Origin, join_origins
-from kera_hw.rtl.techmap import truth
+from kera_hw.rtl.techmap import items, truth
 from kera_hw.rtl.techmap.cover import Cover
-from kera_hw.rtl.techmap.net import Item, Net
+from kera_hw.rtl.techmap.items import Gate, Item, Product, Sum
+from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import Capabilities
-from kera_hw.schedule.fpga import netlist as out
-from kera_hw.schedule.fpga.netlist import Bits, bits_width, cell_bits, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga import cells as out
+from kera_hw.schedule.fpga.bits import Bits, bits_width, cell_bits, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.units import IterativeUnit, Memory
 
 
 class Finisher:
@@ -25,6 +27,7 @@ class Finisher:
         self._loads: Counter[tuple[int, int]] = Counter()
         self.cells: list[out.Cell] = []
         self._placed: dict[int, Bits] = {}
+        self._units = 0
 
     def place(self, bits: Bits) -> Bits:
         """The vector in terms of the cells written; writes what it needs."""
@@ -74,14 +77,14 @@ class Finisher:
     def _inputs(self, index: int) -> tuple[Bits, ...]:
         """Vectors the item reads once covered."""
         item = self.net.items[index]
-        if item.kind == "lut":
+        if isinstance(item, Gate):
             return self.cover.cuts[index].leaves
-        if item.kind == "add":
+        if isinstance(item, Sum):
             chained = self.cover.chains.get(index)
             if chained is not None:
-                return (*chained.pins, item.ins[-1])
+                return (*chained.pins, item.carry)
             fused = self.cover.adds[index]
-            return (fused.a, *fused.leaves, item.ins[-1])
+            return (fused.a, *fused.leaves, item.carry)
         return item.ins
 
     def pin(self, bit: Bits, registers: int, name: str, reset: bool) -> int:
@@ -100,7 +103,7 @@ class Finisher:
         if index in self._placed:
             return
         item = self.net.items[index]
-        if item.kind == "add":
+        if isinstance(item, Sum):
             self._placed[index] = self._write_add(index, item)
             return
         wires = self._wires(index, item)
@@ -112,7 +115,7 @@ class Finisher:
 
     def _wires(self, index: int, item: Item) -> Bits | None:
         """A gate that covering found to be constant or one of its operands."""
-        if item.kind != "lut":
+        if not isinstance(item, Gate):
             return None
         cut = self.cover.cuts[index]
         if not cut.leaves:
@@ -123,72 +126,37 @@ class Finisher:
         return None
 
     def _cell(self, index: int, item: Item) -> out.Cell:
-        width, origin = item.width, self._origin(index)
-        name = origin.name if origin is not None else None
+        origin = self._origin(index)
         ins = tuple(self.place(bits) for bits in self._inputs(index))
-        match item.kind:
-            case "lut":
-                cut = self.cover.cuts[index]
-                expr = truth.expression(cut.table, len(cut.leaves))
-                return out.Lut(width=width, origin=origin, name=name, inputs=ins, expr=expr)
-            case "input":
-                bus, low = item.data
-                assert isinstance(bus, str) and isinstance(low, int)
-                return out.Input(width=width, origin=origin, bus=bus, low=low)
-            case "state":
-                (state,) = item.data
-                assert isinstance(state, int)
-                return out.StateOut(width=width, origin=origin, state=state)
-            case "moves" | "restart":
-                (state,) = item.data
-                assert isinstance(state, int)
-                kind = out.Moves if item.kind == "moves" else out.Restart
-                return kind(width=1, origin=origin, state=state)
-            case "after":
-                (state,) = item.data
-                assert isinstance(state, int)
-                return out.StateNext(width=width, origin=origin, state=state)
-            case "mul":
-                a_signed, b_signed, latency = item.data
-                assert isinstance(latency, int)
-                return out.Mul(
-                    width=width, origin=origin, name=name, a=ins[0], b=ins[1],
-                    a_signed=bool(a_signed), b_signed=bool(b_signed), latency_cycles=latency,
-                )
-            case "mux":
-                return out.Mux(width=width, origin=origin, name=name, select=ins[0], choices=ins[1:])
-            case "fold":
-                return _fold(item, ins, name)
-            case _:
-                assert item.kind in ("rom", "bram")
-                data = tuple(word for word in item.data if isinstance(word, int))
-                ranks, contents = (0, data) if item.kind == "rom" else (data[0], data[1:])
-                return out.Rom(
-                    width=width, origin=origin, name=name, address=ins[0], contents=contents,
-                    latency_cycles=ranks,
-                )
+        made = CELLS[type(item)](self, index, item, ins)
+        return replace(made, origin=origin, name=None if origin is None or made.leaf else origin.name)
+
+    def unit_name(self, kind: str) -> str:
+        """A name for a further unit."""
+        self._units += 1
+        return f"{kind}{self._units}"
 
     def _origin(self, index: int) -> Origin | None:
         """What an item is for, and the gates that covering put into its cell."""
-        item = self.net.items[index]
-        if item.kind not in ("lut", "add"):
-            return item.origin
+        items, origins = self.net.items, self.net.origins
+        if not isinstance(items[index], Gate | Sum):
+            return origins[index]
         ends = {s.cell for bits in self._inputs(index) for s in bits}
         inside = {index: None}
         pending = [index]
         while pending:
-            for s in (s for bits in self.net.items[pending.pop()].ins for s in bits):
+            for s in (s for bits in items[pending.pop()].ins for s in bits):
                 cell = s.cell
-                if cell is None or cell in ends or cell in inside or self.net.items[cell].kind != "lut":
+                if cell is None or cell in ends or cell in inside or not isinstance(items[cell], Gate):
                     continue
                 inside[cell] = None
                 pending.append(cell)
-        return join_origins(self.net.items[cell].origin for cell in inside)
+        return join_origins(origins[cell] for cell in inside)
 
     def _piece(self, index: int, width: int) -> int:
         """Sum bits of each piece of a chain: all of them where the clock allows, else even shares."""
         after_dsp = any(
-            self.net.items[s.cell].kind == "mul"
+            isinstance(self.net.items[s.cell], Product)
             for bits in self._inputs(index) for s in bits if s.cell is not None
         )
         limit = self.able.chain_bits(self._fanout(index), after_dsp)
@@ -198,7 +166,7 @@ class Finisher:
         share = -(-width // pieces)
         return min(share + share % 2, max(2, limit - 1))
 
-    def _write_add(self, index: int, item: Item) -> Bits:
+    def _write_add(self, index: int, item: Sum) -> Bits:
         a, *operands, carry = (self.place(bits) for bits in self._inputs(index))
         width, origin = item.width, self._origin(index)
         size = self._piece(index, width)
@@ -228,10 +196,52 @@ class Finisher:
         )
 
 
-def _fold(item: Item, initial: tuple[Bits, ...], name: str | None) -> out.Fold:
-    registers, step, count = item.data
-    assert isinstance(step, out.Netlist) and isinstance(count, int)
-    return out.Fold(
-        width=item.width, origin=item.origin, name=name, initial=initial,
-        registers=cast("tuple[out.FoldRegister, ...]", registers), step=step, count=count,
+def _lut(finisher: Finisher, index: int, item: items.Gate, ins: tuple[Bits, ...]) -> out.Cell:
+    cut = finisher.cover.cuts[index]
+    return out.Lut(width=item.width, inputs=ins, expr=truth.expression(cut.table, len(cut.leaves)))
+
+
+def _product(finisher: Finisher, index: int, item: items.Product, ins: tuple[Bits, ...]) -> out.Cell:
+    return out.Mul(
+        width=item.width, a=ins[0], b=ins[1], a_signed=item.a_signed, b_signed=item.b_signed,
+        latency_cycles=item.latency_cycles,
     )
+
+
+def _choice(finisher: Finisher, index: int, item: items.Choice, ins: tuple[Bits, ...]) -> out.Cell:
+    return out.Mux(width=item.width, select=ins[0], choices=ins[1:])
+
+
+def _table(finisher: Finisher, index: int, item: items.Table, ins: tuple[Bits, ...]) -> out.Cell:
+    return out.Rom(width=item.width, address=ins[0], contents=item.contents)
+
+
+def _stored(finisher: Finisher, index: int, item: items.Stored, ins: tuple[Bits, ...]) -> out.Cell:
+    memory = Memory(
+        name=finisher.unit_name("memory"), word_bits=item.width, contents=item.contents,
+        read_latency_cycles=item.latency_cycles,
+    )
+    return out.Call(width=item.width, unit=memory, arguments=ins)
+
+
+def _iteration(finisher: Finisher, index: int, item: items.Iteration, ins: tuple[Bits, ...]) -> out.Cell:
+    unit = IterativeUnit(
+        name=finisher.unit_name("iterative"), registers=item.registers, step=item.step, count=item.count
+    )
+    return out.Call(width=item.width, unit=unit, arguments=ins)
+
+
+CELLS: Mapping[type[Item], Callable[[Finisher, int, Any, tuple[Bits, ...]], out.Cell]] = {
+    items.Gate: _lut,
+    items.Product: _product,
+    items.Choice: _choice,
+    items.Table: _table,
+    items.Stored: _stored,
+    items.Iteration: _iteration,
+    items.Parameter: lambda _, __, item, ___: out.Input(width=item.width, bus=item.bus, low=item.low),
+    items.Present: lambda _, __, item, ___: out.StateOut(width=item.width, state=item.state),
+    items.Left: lambda _, __, item, ___: out.StateNext(width=item.width, state=item.state),
+    items.Moves: lambda _, __, item, ___: out.Moves(width=item.width, state=item.state),
+    items.Restart: lambda _, __, item, ___: out.Restart(width=item.width, state=item.state),
+}
+"""The cell of every item that is not a sum, which may be several."""

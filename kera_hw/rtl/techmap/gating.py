@@ -13,7 +13,7 @@ from kera_hw.rtl.techmap.forms import Form, combine, scale
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.source import Source
 from kera_hw.rtl.techmap.words import Word, trimmed
-from kera_hw.schedule.fpga.netlist import Bits
+from kera_hw.schedule.fpga.bits import Bits
 from kera_hw.types import IntType
 
 _MOST_TERMS = 12

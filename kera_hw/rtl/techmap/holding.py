@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kera_hw.rtl.techmap import truth
-from kera_hw.rtl.techmap.net import Item, Net
-from kera_hw.schedule.fpga.netlist import Bits, Segment, bits_width, const_bits, slice_bits
+from kera_hw.rtl.techmap.items import Choice, Gate
+from kera_hw.rtl.techmap.net import Net
+from kera_hw.schedule.fpga.bits import Bits, Segment, bits_width, const_bits, slice_bits
 
 ALWAYS, NEVER = const_bits(1, 1), const_bits(0, 1)
 _MOST_RUNS = 300
@@ -70,10 +71,10 @@ class Search:
     def _is_goal(self, segment: Segment, place: int) -> bool:
         return (segment,) == slice_bits(self.goal, place, segment.width)
 
-    def _chooser(self, segment: Segment) -> Item | None:
+    def _chooser(self, segment: Segment) -> Gate | Choice | None:
         """The gate or the multiplexer that a run comes from."""
         item = None if segment.cell is None else self.net.items[segment.cell]
-        return item if item is not None and item.kind in ("lut", "mux") else None
+        return item if isinstance(item, Gate | Choice) else None
 
     def _below(self, key: _Place) -> list[_Place]:
         """Runs that this one may be chosen from."""
@@ -100,9 +101,10 @@ class Search:
         else:
             yield from self._chosen(segment, place, item)
 
-    def _chosen(self, segment: Segment, place: int, item: Item) -> Iterator[Piece]:
+    def _chosen(self, segment: Segment, place: int, item: Gate | Choice) -> Iterator[Piece]:
         """The run cut where the pieces of any of its operands are, and each part by the item's rule."""
-        self.net.origin = item.origin
+        assert segment.cell is not None
+        self.net.origin = self.net.origins[segment.cell]
         operands: list[Bits] = []
         rows: list[list[Piece]] = []
         for bits in _choices(item):
@@ -114,17 +116,16 @@ class Search:
         for low, width in _cuts(rows):
             parts = [_part(row, low, width) for row in rows]
             seen = [bits if one else slice_bits(bits, low, width) for bits, one in zip(operands, single)]
-            if all(part.when == NEVER for part in parts) and (self.value is None or item.kind == "mux"):
+            if all(part.when == NEVER for part in parts) and (self.value is None or isinstance(item, Choice)):
                 yield Piece(width, NEVER, slice_bits((segment,), low, width))
-            elif item.kind == "mux":
-                yield self._selected(item.ins[0], width, parts)
+            elif isinstance(item, Choice):
+                yield self._selected(item.select, width, parts)
             else:
                 yield self._gated(item, width, seen, parts)
 
-    def _gated(self, item: Item, width: int, operands: Sequence[Bits], parts: Sequence[Piece]) -> Piece:
+    def _gated(self, item: Gate, width: int, operands: Sequence[Bits], parts: Sequence[Piece]) -> Piece:
         """A gate is the goal where it passes on an operand that is."""
-        (table,) = item.data
-        assert isinstance(table, int)
+        table = item.table
         gate = _Gate(table, [bits_width(bits) == 1 for bits in operands])
         carrying = gate.carriers([k for k, part in enumerate(parts) if part.when != NEVER])
         known = gate.gives(self.value, carrying) if self.value is not None and width > 1 else 0
@@ -154,8 +155,8 @@ class Search:
         return Piece(width, self.net.mux(select, [part.when for part in parts], 1), rest)
 
 
-def _choices(item: Item) -> tuple[Bits, ...]:
-    return item.ins[1:] if item.kind == "mux" else item.ins
+def _choices(item: Gate | Choice) -> tuple[Bits, ...]:
+    return item.choices if isinstance(item, Choice) else item.ins
 
 
 def _cuts(rows: Sequence[Sequence[Piece]]) -> Iterator[tuple[int, int]]:

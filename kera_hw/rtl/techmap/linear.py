@@ -16,9 +16,10 @@ from functools import lru_cache
 
 from kera_hw.graph.node import Origin, join_origins
 from kera_hw.rtl.techmap import words
+from kera_hw.rtl.techmap.items import Gate
 from kera_hw.rtl.techmap.net import Net, known
 from kera_hw.rtl.techmap.words import Word, range_width, trimmed
-from kera_hw.schedule.fpga.netlist import Bits, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.bits import Bits, concat, const_bits, slice_bits
 
 Digit = tuple[int, int, int]
 """Atom, shift, sign (+1 or -1)."""
@@ -393,7 +394,7 @@ def _absorbable(net: Net, word: Word) -> bool:
     if len(word.bits) != 1 or word.bits[0].cell is None:
         return False
     item = net.items[word.bits[0].cell]
-    return item.kind == "lut" and len(item.ins) <= 3
+    return isinstance(item, Gate) and len(item.ins) <= 3
 
 
 _LATE_LEVELS = 3

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kera_hw.graph.node import Origin, join_origins
 from kera_hw.rtl.techmap import parity, truth
-from kera_hw.rtl.techmap.net import Item, Net
-from kera_hw.schedule.fpga.netlist import Bits, Segment, cell_bits, concat, const_bits, slice_bits
+from kera_hw.rtl.techmap.items import Gate, Item
+from kera_hw.rtl.techmap.net import Net
+from kera_hw.schedule.fpga.bits import Bits, Segment, cell_bits, concat, const_bits, slice_bits
 
 _MAX_CELLS = 40_000
 """Outputs times inputs up to which sharing is searched for."""
@@ -22,9 +24,9 @@ Bit = tuple[int, int]
 
 def is_parity(item: Item) -> bool:
     """Whether a gate is the XOR or XNOR of all its operands."""
-    if item.kind != "lut":
+    if not isinstance(item, Gate):
         return False
-    count, table = len(item.ins), item.data[0]
+    count, table = len(item.ins), item.table
     odd = 0
     for k in range(count):
         odd ^= truth.variable(k, count)
@@ -112,13 +114,14 @@ class _Region:
     def _sources(self, bit: Bit) -> tuple[list[Bit], int]:
         """The bits a gate's bit is the parity of, and whether it is inverted."""
         item = self.net.items[bit[0]]
+        assert isinstance(item, Gate)
         found: list[Bit] = []
         for bits in item.ins:
             one = bits if len(bits) == 1 and bits[0].width == 1 else slice_bits(bits, bit[1], 1)
             cell = one[0].cell
             assert cell is not None
             found.append((cell, one[0].low))
-        return found, int(item.data[0]) & 1  # type: ignore[call-overload]
+        return found, item.table & 1
 
     def parity_of(self, root: Bit) -> tuple[int, int]:
         """(mask over ``leaves``, inversion) of a bit."""
@@ -234,7 +237,7 @@ class _Copy:
         for index, item in enumerate(self.old.items):
             inner = dict.fromkeys(s.cell for bits in item.ins for s in bits if s.cell is not None)
             below = [cones[cell] for cell in inner if self.region.xor[cell]] if self.region.xor[index] else []
-            cones.append(join_origins((item.origin, *below)))
+            cones.append(join_origins((self.old.origins[index], *below)))
         found: dict[int, Origin | None] = {}
         for (cell, _), signal in self.replaced.items():
             found[signal] = join_origins((found.get(signal), cones[cell]))
@@ -294,10 +297,9 @@ class _Copy:
         if kind == "item":
             if index not in self.items:
                 item = self.old.items[index]
-                self.new.origin = item.origin
+                self.new.origin = self.old.origins[index]
                 ins = tuple(self._present(bits) for bits in item.ins)
-                cell = self.new.make(item.kind, item.width, ins, item.data)
-                self.items[index] = cell_bits(cell, item.width)
+                self.items[index] = self.new.bits(replace(item, ins=ins))
         elif index < len(self.region.leaves):
             cell, low = self.region.leaves[index]
             self.signals[index] = self._present(cell_bits(cell, 1, low))

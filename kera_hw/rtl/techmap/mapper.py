@@ -13,17 +13,18 @@ from kera_hw.graph.node import Node, Origin, Ref, join_origins
 from kera_hw.ops.intervals import raw_interval
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.flatten import TABLE
-from kera_hw.rtl.techmap import cases, constmul, folded, gating, linear, product, scalar, words
+from kera_hw.rtl.techmap import cases, constmul, gating, iteration, linear, product, scalar, words
 from kera_hw.rtl.techmap.demand import demanded
 from kera_hw.rtl.techmap.forms import Atom, Form, combine, scale
 from kera_hw.rtl.techmap.forms import summands as _summands
+from kera_hw.rtl.techmap.items import Iteration
 from kera_hw.rtl.techmap.linear import Target
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import Capabilities
 from kera_hw.rtl.techmap.source import Source
 from kera_hw.rtl.techmap.tables import Tables
 from kera_hw.rtl.techmap.words import Word
-from kera_hw.schedule.fpga.netlist import cell_bits
+from kera_hw.schedule.fpga.bits import slice_bits
 from kera_hw.support import KeraError
 from kera_hw.target import GAP
 from kera_hw.types import BoolType, IntType
@@ -47,7 +48,7 @@ class Mapper:
 
     def __init__(
         self, source: Source, net: Net, able: Capabilities, origins: Mapping[Node, Origin],
-        map_step: folded.MapStep,
+        map_step: iteration.MapStep,
     ) -> None:
         self._map_step = map_step
         self.source = source
@@ -394,7 +395,7 @@ class Mapper:
                 self._settle(Ref(node, i), word)
             return
         if opcode == "control.loop":
-            self._fold(node, args)
+            self._iteration(node, args)
             return
         if opcode == "integer.saturating_mul":
             word = scalar.saturate(self.net, self._exact_product(node), node.types[0])
@@ -407,16 +408,18 @@ class Mapper:
             word = rule(self.net, node, args, self.wanted[ref])
         self._settle(ref, word)
 
-    def _fold(self, node: Node, args: list[Word]) -> None:
+    def _iteration(self, node: Node, args: list[Word]) -> None:
         """A loop that is kept: its registers are one cell, which shows every carried value."""
-        registers, step = folded.step_of(node, self._map_step)
+        registers, step = iteration.step_of(node, self._map_step)
         widths = [width_of(ref.type) for ref in node.inputs]
         initial = tuple(word.extend(width) for word, width in zip(args, widths))
-        cell = self.net.make("fold", sum(widths), initial, (registers, step, node.attr("count")))
+        count = node.attr("count")
+        assert isinstance(count, int)
+        whole = self.net.bits(Iteration(sum(widths), initial, registers, step, count))
         low = 0
         for k, width in enumerate(widths):
             ref = Ref(node, k)
-            self.words[ref] = words.trimmed(cell_bits(cell, width, low), scalar.is_signed(ref.type))
+            self.words[ref] = words.trimmed(slice_bits(whole, low, width), scalar.is_signed(ref.type))
             low += width
 
     def _exact_product(self, node: Node) -> Word:

@@ -9,21 +9,22 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Protocol
 
-from kera_hw.schedule.fpga.netlist import Bits, Segment, bits_width, cell_bits, concat, slice_bits
+from kera_hw.rtl.techmap.items import Choice, Item
+from kera_hw.schedule.fpga.bits import Bits, Segment, bits_width, concat, slice_bits
 
 _LUT_INPUTS = 4
 Pattern = tuple[int, ...]
 """Of each choice: -1 or -2 for the constants 0 and 1, else which of the bit's signals it is."""
 
 
-class Cells(Protocol):
+class Growing(Protocol):
     """The netlist under construction (``net.Net``), as far as it is needed here."""
 
-    def make(self, kind: str, width: int, ins: tuple[Bits, ...], data: tuple[object, ...]) -> int: ...
     def logic(self, table: int, operands: Sequence[Bits], width: int) -> Bits: ...
+    def bits(self, item: Item) -> Bits: ...
 
 
-def four_way(net: Cells, select: Bits, choices: Sequence[Bits], width: int) -> Bits:
+def four_way(net: Growing, select: Bits, choices: Sequence[Bits], width: int) -> Bits:
     """``choices[select]`` of three or four choices and two select bits that are signals."""
     columns = [_pattern([slice_bits(choice, i, 1)[0] for choice in choices]) for i in range(width)]
     parts: list[Bits] = []
@@ -32,7 +33,7 @@ def four_way(net: Cells, select: Bits, choices: Sequence[Bits], width: int) -> B
         span = len(list(group))
         pieces = [slice_bits(choice, position, span) for choice in choices]
         if narrow is None:
-            parts.append(cell_bits(net.make("mux", span, (select, *pieces), ()), span))
+            parts.append(net.bits(Choice(span, (select, *pieces))))
         else:
             parts.append(_logic(net, select, pieces, narrow, span))
         position += span
@@ -56,7 +57,7 @@ def _is_narrow(pattern: Pattern) -> bool:
     return max(pattern) + 3 <= _LUT_INPUTS
 
 
-def _logic(net: Cells, select: Bits, choices: Sequence[Bits], pattern: Pattern, width: int) -> Bits:
+def _logic(net: Growing, select: Bits, choices: Sequence[Bits], pattern: Pattern, width: int) -> Bits:
     """The bits' function of their signals and the select bits."""
     count = max(0, max(pattern) + 1)
     operands = [_narrowed(choices[pattern.index(k)]) for k in range(count)]

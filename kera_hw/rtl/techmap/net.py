@@ -1,4 +1,4 @@
-"""The netlist under construction: hashed cells over ``Bits``, folding constants while it grows.
+"""The netlist under construction: hashed items over ``Bits``, folding constants while it grows.
 
 Logic is kept as small truth tables per bit; covering (``cover``) later packs them into LUTs.
 """
@@ -9,74 +9,47 @@ from itertools import pairwise
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.techmap import fuse, muxes, runs, truth
-from kera_hw.schedule.fpga.netlist import Bits, Segment, bits_width, cell_bits, concat, const_bits, slice_bits
-
-Data = tuple[object, ...]
-
-
-class Item:
-    """One cell: kind, output width, input vectors, and what the kind needs beside.
-
-    Kinds and their data: input (bus, low); state, after, moves, restart (index of the state);
-    lut (table) over ``ins``; add (table) over ins[1:-1], with ins = (a, operands..., carry) and carry ()
-    for none; mul (a_signed, b_signed, latency); mux with ins = (select, choices...); rom (contents);
-    bram (register ranks, contents...); fold (registers, step, count).
-    """
-
-    __slots__ = ("data", "ins", "kind", "level", "origin", "width")
-
-    def __init__(
-        self, kind: str, width: int, ins: tuple[Bits, ...], data: Data, origin: Origin | None, level: int
-    ) -> None:
-        self.kind = kind
-        self.width = width
-        self.ins = ins
-        self.data = data
-        self.origin = origin
-        self.level = level
-
-
-_DELAY = {
-    "lut": 12, "add": 28, "mul": 70, "mux": 16, "rom": 18, "bram": 30, "fold": 5, "input": 0, "state": 0,
-    "after": 0, "moves": 0, "restart": 0,
-}
-"""Rough delay of a kind in units of 0.1 ns: only the order in which sums are joined depends on it."""
-
+from kera_hw.rtl.techmap.items import Choice, Gate, Item, Sum, Table
+from kera_hw.schedule.fpga.bits import Bits, Segment, bits_width, cell_bits, concat, const_bits, slice_bits
 
 _FEW_SIGNALS = 4
 
 
 class Net:
-    """Cells so far. ``origin`` is recorded on cells made while it is set, beside that for which they were
-    made before."""
+    """Items so far, for each the place in the source and the rough time (0.1 ns) when it is there.
+
+    ``origin`` is recorded on items made while it is set, beside that for which they were made before.
+    """
 
     def __init__(self, fusing: bool = False) -> None:
         self.items: list[Item] = []
+        self.origins: list[Origin | None] = []
         self.fusing = fusing
-        self._memo: dict[tuple[object, ...], int] = {}
+        self._levels: list[int] = []
+        self._memo: dict[Item, int] = {}
         self.origin: Origin | None = None
 
-    def make(self, kind: str, width: int, ins: tuple[Bits, ...], data: Data) -> int:
-        """The cell with this content."""
-        key = (kind, width, ins, data)
-        found = self._memo.get(key)
+    def make(self, item: Item) -> int:
+        """The number of the item, which there is once."""
+        found = self._memo.get(item)
         if found is None:
             found = len(self.items)
-            level = max((self.level(bits) for bits in ins), default=0) + _DELAY[kind]
-            self.items.append(Item(kind, width, ins, data, self.origin, level))
-            self._memo[key] = found
-        elif self.origin is not None and ins:
-            item = self.items[found]
-            item.origin = self.origin if item.origin is None else item.origin.joined(self.origin)
+            self.items.append(item)
+            self.origins.append(self.origin)
+            self._levels.append(max((self.level(bits) for bits in item.ins), default=0) + item.delay)
+            self._memo[item] = found
+        elif self.origin is not None and item.ins:
+            known = self.origins[found]
+            self.origins[found] = self.origin if known is None else known.joined(self.origin)
         return found
 
     def level(self, bits: Bits) -> int:
         """Rough arrival time of a vector in units of 0.1 ns."""
-        return max((self.items[s.cell].level for s in bits if s.cell is not None), default=0)
+        return max((self._levels[s.cell] for s in bits if s.cell is not None), default=0)
 
-    def source(self, kind: str, width: int, data: Data) -> Bits:
-        """An input or state read."""
-        return cell_bits(self.make(kind, width, (), data), width)
+    def bits(self, item: Item) -> Bits:
+        """The whole output of an item."""
+        return cell_bits(self.make(item), item.width)
 
     # Logic
 
@@ -124,13 +97,13 @@ class Net:
             return bits * width if len(bits) == 1 and bits[0].width == 1 and width > 1 else bits
         if all(bits_width(bits) == 1 for bits in kept) and width > 1:
             return self._gate(table, kept, 1) * width
-        return cell_bits(self.make("lut", width, tuple(kept), (table,)), width)
+        return self.bits(Gate(width, tuple(kept), table))
 
     def complement_of(self, bit: Segment) -> Segment | None:
         """What a bit is the complement of, where it comes from an inverter."""
         assert bit.cell is not None
         item = self.items[bit.cell]
-        if item.kind != "lut" or len(item.ins) != 1:
+        if not isinstance(item, Gate) or len(item.ins) != 1:
             return None  # of one operand, a gate can only be an inverter
         source = item.ins[0]
         return source[0] if bits_width(source) == 1 else slice_bits(source, bit.low, 1)[0]
@@ -232,8 +205,7 @@ class Net:
         if width == 1:
             f = self.logic(table, (b,), 1)
             return concat((low, self.logic(truth.XOR3, (a, f, carry or const_bits(0, 1)), 1)))
-        cell = self.make("add", width, (a, b, carry), (table,))
-        return concat((low, cell_bits(cell, width)))
+        return concat((low, self.bits(Sum(width, (a, b, carry), table))))
 
     def _few_bits(self, a: Bits, b: Bits, width: int, carry: Bits, table: int) -> Bits | None:
         """A sum with a constant of at most four signals: a LUT for each bit."""
@@ -299,8 +271,7 @@ class Net:
         if carry and carry[0].cell is None and carry[0].low == 0:
             carry = ()
         ordered = tuple(operands[k] for k in order)
-        cell = self.make("add", width, (a, *ordered, carry), (fuse.reorder(table, order),))
-        return cell_bits(cell, width)
+        return self.bits(Sum(width, (a, *ordered, carry), fuse.reorder(table, order)))
 
     def subtract(self, a: Bits, b: Bits, width: int) -> Bits:
         """``a - b`` modulo 2^width."""
@@ -320,7 +291,7 @@ class Net:
             return self.rom(select, [_value(choice) for choice in choices], width, last=True)
         if len(choices) in (3, 4) and bits_width(select) == 2 and all(s.cell is not None for s in select):
             return muxes.four_way(self, select, choices, width)
-        return cell_bits(self.make("mux", width, (select, *choices), ()), width)
+        return self.bits(Choice(width, (select, *choices)))
 
     def rom(self, address: Bits, contents: Sequence[int], width: int, last: bool = False) -> Bits:
         """``contents[address]``; past the end 0, or the last word when ``last``."""
@@ -331,18 +302,13 @@ class Net:
             bits = self.bits_of(address)
             tables = [sum((word >> i & 1) << k for k, word in enumerate(words)) for i in range(width)]
             return concat(self.logic(table, bits, 1) for table in tables)
-        return cell_bits(self.make("rom", width, (address,), tuple(words)), width)
+        return self.bits(Table(width, (address,), tuple(words)))
 
 
 def _repeats(bits: Bits) -> bool:
     """Whether a vector is one bit over and over."""
     first = bits[0]
     return len(bits) > 1 and first.width == 1 and all(segment == first for segment in bits)
-
-
-def block_rom(net: Net, address: Bits, contents: Sequence[int], width: int, ranks: int) -> Bits:
-    """``contents[address]`` from block RAM; past the end 0."""
-    return cell_bits(net.make("bram", width, (address,), (ranks, *contents)), width)
 
 
 def _wide(name: str, count: int) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kera_hw.rtl.techmap import truth
+from kera_hw.rtl.techmap.items import Product
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.words import Word, range_width, trimmed
-from kera_hw.schedule.fpga.netlist import cell_bits, slice_bits
+from kera_hw.schedule.fpga.bits import slice_bits
 
 Term = tuple[Word, int]
 """A word and the power of two it is weighted by."""
@@ -84,6 +85,5 @@ def multiply(net: Net, a: Word, b: Word, width: int, dsp: DspKind) -> Word:
     corners = [x * y for x in a.range for y in b.range]
     full, signed = range_width((min(corners), max(corners)))
     size = min(full, width)
-    data = (a.signed, b.signed, dsp.latency_cycles)
-    cell = net.make("mul", size, (a.bits, b.bits), data)
-    return Word(cell_bits(cell, size), signed and size == full)
+    product = Product(size, (a.bits, b.bits), a.signed, b.signed, dsp.latency_cycles)
+    return Word(net.bits(product), signed and size == full)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from kera_hw.schedule.fpga.netlist import Bits, Segment
+from kera_hw.schedule.fpga.bits import Bits, Segment
 
 _WORTH = 4
 """Of how many bits one must share operands for a gate to be cut there: whole vectors fit adders better."""

@@ -10,7 +10,7 @@ from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.techmap import counting, division, truth, words
 from kera_hw.rtl.techmap.net import Net, known
 from kera_hw.rtl.techmap.words import Word, trimmed
-from kera_hw.schedule.fpga.netlist import Bits, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.bits import Bits, concat, const_bits, slice_bits
 from kera_hw.types import BoolType, FixType, IntType, Type
 
 Rule = Callable[[Net, Node, list[Word], int], Word]

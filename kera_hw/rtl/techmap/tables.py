@@ -4,12 +4,13 @@ from __future__ import annotations
 from kera_hw.graph.node import Node
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.techmap import words
-from kera_hw.rtl.techmap.net import Net, block_rom
+from kera_hw.rtl.techmap.items import Stored
+from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import Capabilities
 from kera_hw.rtl.techmap.source import Source
 from kera_hw.rtl.techmap.words import Word, range_width, trimmed
-from kera_hw.schedule.fpga.netlist import Bits, bits_width, concat, const_bits, slice_bits
-from kera_hw.schedule.fpga.resource_model import DEEPEST, block_shape
+from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.units.memory import DEEPEST, block_shape
 
 _LEAST_ENTRIES = 64
 _LEAST_BITS = 1024
@@ -85,9 +86,9 @@ class Tables:
 
     def _blocks(self, net: Net, address: Bits, body: list[int], width: int) -> Bits:
         """A memory, or two halves and a choice where it is deeper than a block."""
-        ranks = self._able.model.device.area.bram_ranks
+        stages = self._able.model.device.area.bram_stages
         if len(body) <= DEEPEST:
-            return block_rom(net, address, body, width, ranks)
+            return net.bits(Stored(width, (address,), tuple(body), stages))
         top = bits_width(address) - 1
         below = slice_bits(address, 0, top)
         halves = [self._blocks(net, below, part, width) for part in (body[: 1 << top], body[1 << top :])]

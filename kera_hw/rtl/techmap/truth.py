@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import cast
 
-from kera_hw.schedule.fpga.netlist import BitExpr
+from kera_hw.schedule.fpga.expressions import BitExpr
 
 NOT = 0b01
 AND = 0b1000

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.net import Net, known, repeat
-from kera_hw.schedule.fpga.netlist import Bits, bits_width, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits, slice_bits
 
 Range = tuple[int, int]
 """The least and the greatest value; an ``Interval`` is one."""

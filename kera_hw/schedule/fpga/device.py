@@ -52,7 +52,7 @@ class Area:
     least_controlled: int
     bram_bits: int = 0
     bram_width: int = 0
-    bram_ranks: int = 0
+    bram_stages: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

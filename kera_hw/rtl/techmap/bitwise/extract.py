@@ -5,13 +5,16 @@ its outputs, beside the design's results and next states.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kera_hw.rtl.techmap import runs
 from kera_hw.rtl.techmap.bitwise.aig import FALSE, Aig
-from kera_hw.schedule.fpga.netlist import Add, Bits, Cell, Chain, Lut, Mux, Netlist, Rom, Segment
-from kera_hw.schedule.fpga.resource_model import input_column, truth_table
+from kera_hw.schedule.fpga.bits import Bits, Segment, bits_width
+from kera_hw.schedule.fpga.cells import Add, Cell, Lut, Mux, Rom
+from kera_hw.schedule.fpga.expressions import truth_table
+from kera_hw.schedule.fpga.netlist import Netlist
 
 Place = tuple[int, int]
 """A cell and one of its bits."""
@@ -54,7 +57,10 @@ def sinks(netlist: Netlist, inside: frozenset[int]) -> Iterator[Bits]:
 
 def extract(netlist: Netlist, choice: Choice) -> Extract:
     """Take apart what the choice allows."""
-    inside = frozenset(k for k, cell in enumerate(netlist.cells) if _opens(cell, choice))
+    inside = frozenset(
+        k for k, cell in enumerate(netlist.cells)
+        if type(cell) in _RULES and _RULES[type(cell)].opens(cell, choice)
+    )
     aig = Aig()
     leaves: dict[Place, int] = {}
 
@@ -74,16 +80,6 @@ def extract(netlist: Netlist, choice: Choice) -> Extract:
     return made
 
 
-def _opens(cell: Cell, choice: Choice) -> bool:
-    if isinstance(cell, Lut):
-        return len(cell.inputs) <= 6
-    if isinstance(cell, Rom):
-        return not cell.latency_cycles and sum(s.width for s in cell.address) <= _ROM_BITS
-    if isinstance(cell, Mux):
-        return choice.muxes
-    return isinstance(cell, Add) and not isinstance(cell, Chain) and cell.width <= choice.adder_bits
-
-
 class _Gates:
     """One cell's bits as gates."""
 
@@ -93,15 +89,10 @@ class _Gates:
         self.cell = cell
 
     def bits(self) -> list[int]:
-        cell = self.cell
-        if isinstance(cell, Lut):
-            return self._logic(cell.inputs, cell.width, table_of(cell))
-        if isinstance(cell, Mux):
-            return self._mux(cell)
-        if isinstance(cell, Rom):
-            return self._rom(cell)
-        assert isinstance(cell, Add)
-        return self._add(cell)
+        return _RULES[type(self.cell)].gates(self, self.cell)
+
+    def lut(self, cell: Lut) -> list[int]:
+        return self._logic(cell.inputs, cell.width, table_of(cell))
 
     def _row(self, bits: Bits, width: int) -> list[int]:
         row = [self.made.bit(bit) for bit in runs.bits(bits)]
@@ -111,7 +102,7 @@ class _Gates:
         rows = [self._row(bits, width) for bits in operands]
         return [self.aig.function(table, column) for column in zip(*rows)] if rows else [table & 1] * width
 
-    def _mux(self, cell: Mux) -> list[int]:
+    def mux(self, cell: Mux) -> list[int]:
         select = self._row(cell.select, 0 if not cell.select else 1)
         rows = [self._row(bits, cell.width) for bits in cell.choices]
         return [self._select(select, [row[k] for row in rows]) for k in range(cell.width)]
@@ -125,7 +116,7 @@ class _Gates:
         zero = self._select(low, choices[:half])
         return self.aig.choose(top, self._select(low, choices[half:] or choices[-1:]), zero)
 
-    def _rom(self, cell: Rom) -> list[int]:
+    def rom(self, cell: Rom) -> list[int]:
         address = [self.made.bit(bit) for bit in runs.bits(cell.address)]
         size = 1 << len(address)
         words = [*cell.contents, *[0] * size][:size]
@@ -138,11 +129,9 @@ class _Gates:
         low, high = (self._table(part, address[:-1]) for part in (values[:half], values[half:]))
         return self.aig.choose(address[-1], high, low)
 
-    def _add(self, cell: Add) -> list[int]:
-        width = cell.width - cell.carry_out
-        count = len(cell.inputs)
-        columns = tuple(input_column(k, count) for k in range(count))
-        operand = self._logic(cell.inputs, width, truth_table(cell.expr, columns, (1 << (1 << count)) - 1))
+    def add(self, cell: Add) -> list[int]:
+        width = cell.sum_width
+        operand = self._logic(cell.inputs, width, truth_table(cell.expr, len(cell.inputs)))
         carry = self.made.bit(next(runs.bits(cell.carry_in))) if cell.carry_in else FALSE
         found: list[int] = []
         for a, b in zip(self._row(cell.a, width), operand):
@@ -154,6 +143,21 @@ class _Gates:
 
 def table_of(cell: Lut) -> int:
     """A LUT's table over its operands."""
-    count = len(cell.inputs)
-    columns = tuple(input_column(k, count) for k in range(count))
-    return truth_table(cell.expr, columns, (1 << (1 << count)) - 1)
+    return truth_table(cell.expr, len(cell.inputs))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """Whether a cell of a class is taken apart, and its bits as gates."""
+
+    opens: Callable[[Any, Choice], bool]
+    gates: Callable[[_Gates, Any], list[int]]
+
+
+_RULES: Mapping[type[Cell], _Rule] = {
+    Lut: _Rule(lambda cell, _: len(cell.inputs) <= 6, _Gates.lut),
+    Rom: _Rule(lambda cell, _: bits_width(cell.address) <= _ROM_BITS, _Gates.rom),
+    Mux: _Rule(lambda _, choice: choice.muxes, _Gates.mux),
+    Add: _Rule(lambda cell, choice: cell.width <= choice.adder_bits, _Gates.add),
+}
+"""Cells of other classes stay as they are."""

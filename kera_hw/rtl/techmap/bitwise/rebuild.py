@@ -1,15 +1,16 @@
 """A netlist with its logic exchanged: the kept cells, and LUTs in place of those taken apart."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.bitwise.extract import Extract, Place
 from kera_hw.rtl.techmap.bitwise.lutmap import Lut as Table
-from kera_hw.schedule.fpga import netlist as out
-from kera_hw.schedule.fpga.netlist import Bits, Netlist, Output, Segment, StateReg, concat
+from kera_hw.schedule.fpga import cells as out
+from kera_hw.schedule.fpga.bits import Bits, Segment, concat
+from kera_hw.schedule.fpga.netlist import Netlist, Output, StateReg
 
 Row = tuple[int, tuple[Place, ...], int, bool]
 """A LUT to write: table, where its operands are, the node, and whether its complement is meant."""
@@ -137,7 +138,7 @@ class Rebuild:
 
     def _keep(self, index: int) -> None:
         self.moved[index] = len(self.cells)
-        self.cells.append(with_operands(self.old.cells[index], self._vector))
+        self.cells.append(self.old.cells[index].with_operands(self._vector))
 
     def _vector(self, bits: Bits) -> Bits:
         parts: list[Bits] = []
@@ -230,26 +231,3 @@ def _step(one: Row, other: Row) -> tuple[int, ...] | None:
             return None
         steps.append(next_low - low)
     return tuple(steps) if any(steps) else None
-
-
-def with_operands(cell: out.Cell, moved: Callable[[Bits], Bits]) -> out.Cell:
-    """The cell with every vector it reads exchanged."""
-    match cell:
-        case out.Lut():
-            return replace(cell, inputs=tuple(map(moved, cell.inputs)))
-        case out.Add():
-            inputs = tuple(map(moved, cell.inputs))
-            return replace(cell, a=moved(cell.a), inputs=inputs, carry_in=moved(cell.carry_in))
-        case out.Mul():
-            return replace(cell, a=moved(cell.a), b=moved(cell.b))
-        case out.Mux():
-            return replace(cell, select=moved(cell.select), choices=tuple(map(moved, cell.choices)))
-        case out.Rom():
-            return replace(cell, address=moved(cell.address))
-        case out.RegisterPin():
-            return replace(cell, bits=moved(cell.bits))
-        case out.Fold():
-            return replace(cell, initial=tuple(map(moved, cell.initial)))
-        case _:
-            assert not cell.operands()
-            return cell

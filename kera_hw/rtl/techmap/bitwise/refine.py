@@ -10,9 +10,11 @@ from kera_hw.rtl.techmap.bitwise.extract import Choice, Extract, Place, extract,
 from kera_hw.rtl.techmap.bitwise.lutmap import Lut, Timing, map_gates
 from kera_hw.rtl.techmap.bitwise.rebuild import Rebuild
 from kera_hw.rtl.techmap.bitwise.restructure import balanced, hastened, restructured
+from kera_hw.schedule.fpga.bits import Bits
+from kera_hw.schedule.fpga.cells import Add, Cell, Input, Mux, StateOut
+from kera_hw.schedule.fpga.cells import Lut as LutCell
 from kera_hw.schedule.fpga.delay_model import DelayModel
-from kera_hw.schedule.fpga.netlist import Add, Bits, Cell, Input, Mux, Netlist, StateOut
-from kera_hw.schedule.fpga.netlist import Lut as LutCell
+from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import netlist_luts
 
 _CHOICES = (Choice(False, 0), Choice(True, 0), Choice(True, 5))

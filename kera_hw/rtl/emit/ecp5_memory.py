@@ -3,11 +3,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kera_hw.rtl.emit.cells import Site
+from kera_hw.rtl.emit.cells import Site, Start
 from kera_hw.rtl.emit.text import declared_range, vector
-from kera_hw.schedule.fpga.netlist import Bits, Rom, bits_width, concat, const_bits
+from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits
+from kera_hw.schedule.fpga.units import Memory
 
-RANKS = 2
+STAGES = 2
 BLOCK_BITS = 18432
 _SHAPES = ((9, 36), (10, 18), (11, 9))
 """Address bits and word width of a block, deepest last."""
@@ -19,7 +20,7 @@ def shape(entries: int) -> tuple[int, int] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class RomBlocks:
+class Blocks:
     """Blocks of ``width``-bit words side by side; each with its DATA and how many of its bits are used."""
 
     width: int
@@ -28,23 +29,22 @@ class RomBlocks:
     blocks: tuple[tuple[int, int], ...]
 
 
-def rom_blocks(cell: Rom) -> RomBlocks:
+def memory_blocks(unit: Memory, address: Bits) -> Blocks:
     """One block for each slice of the word."""
-    found = shape(len(cell.contents))
-    assert found is not None and cell.latency_cycles == RANKS, "lowering cuts tables to what a block holds"
+    found = shape(len(unit.contents))
+    assert found is not None and unit.latency_cycles == STAGES, "lowering cuts tables to what a block holds"
     depth_bits, width = found
-    missing = depth_bits - bits_width(cell.address)
-    address = concat([cell.address, const_bits(0, missing)])
+    whole = concat([address, const_bits(0, depth_bits - bits_width(address))])
     blocks: list[tuple[int, int]] = []
-    for low in range(0, cell.width, width):
-        data = sum((word >> low & (1 << width) - 1) << width * k for k, word in enumerate(cell.contents))
-        blocks.append((data, min(width, cell.width - low)))
-    return RomBlocks(width, depth_bits, address, tuple(blocks))
+    for low in range(0, unit.word_bits, width):
+        data = sum((word >> low & (1 << width) - 1) << width * k for k, word in enumerate(unit.contents))
+        blocks.append((data, min(width, unit.word_bits - low)))
+    return Blocks(width, depth_bits, whole, tuple(blocks))
 
 
-def write_rom(cell: Rom, site: Site) -> list[str]:
+def write_blocks(unit: Memory, start: Start, site: Site) -> list[str]:
     """A ``kera_ecp5_rom`` for each block."""
-    table = rom_blocks(cell)
+    table = memory_blocks(unit, *start.arguments)
     address, width = vector(table.address, site.read), table.width
     enable = site.enable or "1'b1"
     lines: list[str] = []

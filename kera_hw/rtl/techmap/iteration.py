@@ -1,4 +1,4 @@
-"""Folded loops of the flat region: one step mapped by itself, its registers and what enables them."""
+"""Loops that the flat region keeps: one step mapped by itself, its registers and what enables them."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,23 +8,24 @@ from kera_hw.graph.node import Node, Ref, Region
 from kera_hw.graph.store import Store
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf
-from kera_hw.schedule.fpga.netlist import FoldRegister, Netlist, internal_ranks
+from kera_hw.schedule.fpga.netlist import Netlist
+from kera_hw.schedule.fpga.units.iterative import Register
 
 MapStep = Callable[[FlatDesign], Netlist]
 
 
-def step_of(node: Node, map_step: MapStep) -> tuple[tuple[FoldRegister, ...], Netlist]:
+def step_of(node: Node, map_step: MapStep) -> tuple[tuple[Register, ...], Netlist]:
     """The registers of a ``control.loop`` over scalars and the netlist of its step.
 
     A result that is ``select(condition, next, same)`` is a register with an enable.
     """
     region = cast(Region, node.attr("region"))
     count = cast(int, node.attr("carried"))
-    assert count == len(node.inputs) == len(region.params) - 1, "a folded loop carries all it reads"
+    assert count == len(node.inputs) == len(region.params) - 1, "a kept loop carries all it reads"
     nodes = region.nodes()
     given = {n.attr("index"): Ref(n, 0) for n in nodes if n.opcode == "core.param"}
-    assert 0 not in given, "a folded loop does not read its index"
-    registers: list[FoldRegister] = []
+    assert 0 not in given, "a kept loop does not read its index"
+    registers: list[Register] = []
     results: list[tuple[str, Ref]] = []
     for k, result in enumerate(region.results):
         register, wanted = _register(k, result, given.get(k + 1))
@@ -39,21 +40,21 @@ def step_of(node: Node, map_step: MapStep) -> tuple[tuple[FoldRegister, ...], Ne
         out_buses=tuple((leaf.bus, leaf.width_bits) for leaf in outputs),
     )
     step = map_step(flat)
-    assert not any(internal_ranks(cell) for cell in step.cells), "a step takes one cycle"
+    assert not any(cell.inner_stages() for cell in step.cells), "a step takes one cycle"
     return tuple(registers), step
 
 
-def _register(k: int, result: Ref, same: Ref | None) -> tuple[FoldRegister, list[tuple[str, Ref]]]:
+def _register(k: int, result: Ref, same: Ref | None) -> tuple[Register, list[tuple[str, Ref]]]:
     """A carried value's register, and the results of the step that it reads."""
     bus = f"r{k}"
     if result == same:
-        return FoldRegister(bus, None, None), []
+        return Register(bus, None, None), []
     node = result.node
     if node.opcode == "control.select" and same in node.inputs[1:]:
         follow = node.inputs[2] if node.inputs[1] == same else node.inputs[1]
         wanted = [(f"n{k}", follow), (f"e{k}", node.inputs[0])]
-        return FoldRegister(bus, f"n{k}", f"e{k}", enabled_by=node.inputs[2] == same), wanted
-    return FoldRegister(bus, f"n{k}", None), [(f"n{k}", result)]
+        return Register(bus, f"n{k}", f"e{k}", enabled_by=node.inputs[2] == same), wanted
+    return Register(bus, f"n{k}", None), [(f"n{k}", result)]
 
 
 def _renumbered(region: Region, results: list[Ref]) -> Region:

@@ -1,0 +1,19 @@
+"""The rules by which cells and units are written as Verilog text, a set for each style."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from kera_hw.rtl.emit.cells import PLAIN_CELLS, Writers
+from kera_hw.rtl.emit.ecp5 import ECP5_CELLS
+from kera_hw.rtl.emit.ecp5_memory import write_blocks
+from kera_hw.rtl.emit.iterative import write_iterative
+from kera_hw.rtl.emit.memory import write_memory
+from kera_hw.schedule.fpga.units import IterativeUnit, Memory
+
+Style = Literal["ecp5", "generic"]
+
+TEXT_STYLES: Mapping[Style, Writers] = {
+    "generic": Writers(PLAIN_CELLS, {IterativeUnit: write_iterative, Memory: write_memory}),
+    "ecp5": Writers(ECP5_CELLS, {IterativeUnit: write_iterative, Memory: write_blocks}),
+}

@@ -1,0 +1,11 @@
+"""The classes of units, a module each: what stands for itself in a circuit and works for calls."""
+from __future__ import annotations
+
+from kera_hw.schedule.fpga.cells.call import Unit
+from kera_hw.schedule.fpga.units.iterative import IterativeUnit
+from kera_hw.schedule.fpga.units.memory import Memory
+
+UNITS: tuple[type[Unit], ...] = (IterativeUnit, Memory)
+"""All that a call may name."""
+
+__all__ = ["UNITS", "IterativeUnit", "Memory"]
