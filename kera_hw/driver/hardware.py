@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kera_hw.driver.fitting import explained, refuse_oversize
 from kera_hw.driver.options import LATENCY, TargetOptions
 from kera_hw.driver.search import Choice, Task, choose
 from kera_hw.driver.session import identity, optimise, single_export_graph
@@ -181,10 +182,20 @@ def plan_hardware(
     store.origins.update(optimised.origins)
     store.scopes.update(optimised.scopes)
 
-    def planned(flat: FlatDesign, wanted: TargetOptions) -> _Planned:
-        return _plan(flat, device, wanted, progress, files or {}, scale)
+    sources = files or {}
 
-    found = _choose(lambda interval: _flat(optimised.exports[0], store, interval, device), planned, options)
+    def flatten(interval: int) -> FlatDesign:
+        flat = flatten_export(optimised.exports[0], store, interval, device.carry_logic)
+        if isinstance(flat, Diagnostic):
+            known = flat if flat.code != "K0610" else explained(flat, optimised, device, options.dsp, sources)
+            raise KeraError([known])
+        refuse_oversize(flat, optimised, device, options, sources)
+        return flat
+
+    def planned(flat: FlatDesign, wanted: TargetOptions) -> _Planned:
+        return _plan(flat, device, wanted, progress, sources, scale)
+
+    found = _choose(flatten, planned, options)
     flat, choice = found.flat, found.choice
     netlist, plan, notes = choice.best.netlist, choice.best.plan, choice.best.diagnostics
     if plan.latency_cycles > LATENCY.most:
@@ -296,13 +307,6 @@ def _choose(
 def _folds(flat: FlatDesign) -> bool:
     """Whether a loop was kept."""
     return any(node.opcode == "control.loop" for node in flat.region.nodes())
-
-
-def _flat(export: Export, store: Store, interval: int, device: Device) -> FlatDesign:
-    flat = flatten_export(export, store, interval, device.carry_logic)
-    if isinstance(flat, Diagnostic):
-        raise KeraError([flat])
-    return flat
 
 
 def _plan(

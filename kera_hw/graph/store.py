@@ -22,6 +22,7 @@ class Store:
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[object, ...], Node] = {}
+        self._inferred: dict[tuple[object, ...], tuple[Type, ...]] = {}
         self._regions: dict[tuple[object, ...], Region] = {}
         self.origins: dict[Node, Origin] = {}
         self.origin: Origin | None = None
@@ -34,13 +35,18 @@ class Store:
         """The node of this operation; raises TypeRuleError when the operands do not fit."""
         spec = OPS[opcode]
         given = attrs or {}
-        assert given.keys() == set(spec.attrs), f"{opcode} takes {spec.attrs}, got {sorted(given)}"
+        assert len(given) == len(spec.attrs) and all(key in given for key in spec.attrs), (
+            f"{opcode} takes {spec.attrs}, got {sorted(given)}"
+        )
         canonical = tuple((key, given[key]) for key in spec.attrs)
         operands = tuple(inputs)
-        key = (opcode, operands, _attr_key(canonical))
+        key = (opcode, operands, _attr_key(canonical) if canonical else ())
         found = self._nodes.get(key)
         if found is None:
-            types = spec.infer(tuple(ref.type for ref in operands), given)
+            kinds = tuple([ref.node.types[ref.index] for ref in operands])
+            types = self._inferred.get((opcode, kinds, key[2]))
+            if types is None:
+                types = self._inferred[opcode, kinds, key[2]] = spec.infer(kinds, given)
             found = Node(opcode, types, operands, canonical)
             self._nodes[key] = found
             if self.origin is not None:

@@ -227,23 +227,25 @@ class Emitter:
     @contextmanager
     def nest(self, shape: Sequence[int], parallel: bool = True) -> Generator[list[Var], None, None]:
         """Loops over all indices of a shape, outermost first, without carried values."""
-        variables = [self._counter(extent) for extent in shape]
+        variables, place = [self._counter(extent) for extent in shape], self.place
         with self._block() as body:
             yield variables
-        statements = tuple(body)
+        statements, self.place = tuple(body), place
         for var, extent in zip(reversed(variables), reversed(shape)):
-            statements = (For(var, extent, (), Block(statements), parallel, self.place),)
+            statements = (For(var, extent, (), Block(statements), parallel, place),)
         self._body.extend(statements)
 
     @contextmanager
     def loop(self, count: int, initial: Sequence[Operand]) -> Generator[Round, None, None]:
         """A loop with carried values: set ``next`` inside; ``Round.results`` afterwards."""
         round_ = Round(self._counter(count), [self.fresh(value.type) for value in initial])
+        place = self.place
         with self._block() as body:
             yield round_
+        self.place = place
         carried = self._carried(round_, initial)
         block = Block(tuple(body), tuple(round_.next))
-        self._body.append(For(round_.index, count, carried, block, False, self.place))
+        self._body.append(For(round_.index, count, carried, block, False, place))
 
     def _carried(self, round_: Round, initial: Sequence[Operand]) -> tuple[Carried, ...]:
         assert [value.type for value in round_.next] == [value.type for value in initial]
@@ -255,25 +257,29 @@ class Emitter:
     def loop_while(self, most: int, initial: Sequence[Operand]) -> Generator[WhileRound, None, None]:
         """A bounded loop: write the condition within ``with round.condition()``, then the body."""
         round_ = WhileRound(self._counter(most), [self.fresh(value.type) for value in initial], self)
+        place = self.place
         with self._block() as body:
             yield round_
+        self.place = place
         assert round_.test is not None, "a while loop needs its condition"
         carried = self._carried(round_, initial)
         block = Block(tuple(body), tuple(round_.next))
-        self._body.append(While(most, carried, round_.test, block, self.place))
+        self._body.append(While(most, carried, round_.test, block, place))
 
     def branch(
         self, condition: Operand, types: Sequence[Type], then: Arm, otherwise: Arm
     ) -> list[Operand]:
         """Either arm's statements; both give values of ``types``."""
         blocks: list[Block] = []
+        place = self.place
         for arm in (then, otherwise):
             with self._block() as body:
                 values = arm()
+            self.place = place
             assert [value.type for value in values] == list(types)
             blocks.append(Block(tuple(body), tuple(values)))
         results = tuple(self.fresh(kind) for kind in types)
-        self._body.append(If(condition, blocks[0], blocks[1], results, self.place))
+        self._body.append(If(condition, blocks[0], blocks[1], results, place))
         return list(results)
 
     def finish(self) -> Block:

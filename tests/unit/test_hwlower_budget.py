@@ -13,6 +13,7 @@ from kera_hw.interp import run_region
 from kera_hw.ops.registry import OPS
 from kera_hw.rtl.lower import FlatDesign, flatten, flatten_export
 from kera_hw.rtl.lower.budget import NODE_BUDGET, STEP_BUDGET, Meter, weight
+from kera_hw.rtl.lower.values import Tensor
 from kera_hw.support import Diagnostic, SourceFile
 
 PROGRAMS = sorted((Path(__file__).parents[1] / "programs").glob("*.kera"))
@@ -103,3 +104,23 @@ def test_what_counts() -> None:
         weights.setdefault(node.opcode, []).append(weight(node))
     assert sorted(weights["integer.div"]) == [1, 12] and weights["core.param"] == [0, 0]
     assert set(weights) <= set(OPS) and NODE_BUDGET < STEP_BUDGET
+
+
+@pytest.mark.parametrize("body", [
+    "let mut v = x; for k in 0..64 { v[k, 63 - k] = x[63 - k, k]; } v",
+    "let mut v = x; for k in 0..62 { v[k..k + 3, 5..8] = x[k..k + 3, k..k + 3]; } v",
+])  # fmt: skip
+def test_positions_that_unrolling_knows_cost_nothing(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    export = compiled(f"pub fn f(x: [u8; 64, 64]) -> [u8; 64, 64] {{ {body} }}")
+
+    def refuse(_: Tensor) -> None:
+        raise AssertionError("looks at all elements")
+
+    monkeypatch.setattr(Tensor, "indices", refuse)
+    flat = flatten_export(export, Store())
+    assert isinstance(flat, FlatDesign)
+    assert {node.opcode for node in flat.region.nodes()} == {"core.param"}
+    image = np.arange(4096, dtype=np.uint8).reshape(1, 64, 64)
+    (wanted,) = run_region(export.region, [image], 1)
+    columns = run_region(flat.region, list(image.reshape(1, -1).T), 1)
+    assert np.array_equal(np.stack(columns, axis=1).reshape(np.shape(wanted)), wanted)

@@ -15,11 +15,16 @@ NODE_BUDGET = 50_000
 STEP_BUDGET = 1_000_000
 """Operations of the program that unrolling may look at, also where they come to nothing: bounds its time."""
 
+PORT_BUDGET = 65_536
+"""Scalars that the parameters and the state, or the results and the state, may hold in all."""
+
 _WIRES_A_STEP = 64
 """Elements that are merely wired for each further step."""
 
 DYNAMIC_STATE_BITS = 4096
 """State of a tensor indexed dynamically that may still be registers; beyond it belongs in RAM."""
+
+_SMALLER = "Export a smaller piece, such as the loop's body or one window, and stream over it."
 
 _ROWS = frozenset({"integer.div", "integer.rem"})
 
@@ -71,13 +76,27 @@ class Meter:
             notes=(
                 *(f"Of these, {count:,} are for {name}, which is computed by arithmetic of f64."
                   for name, count in self.general.items()),
-                "Export a smaller piece, such as the loop's body or one window, and stream over it.",
+                _SMALLER,
             ),
         ))
 
 
 def _elements(kind: Type) -> int:
     return kind.size if isinstance(kind, TensorType) else 1
+
+
+def check_ports(export: Export) -> None:
+    """Raise LoweringError (K0610) for more scalars than a pipeline is given, before any of them is made."""
+    takes = sum(map(_elements, export.region.params))
+    gives = sum(map(_elements, export.region.result_types))
+    for verb, count in (("takes", takes), ("gives", gives)):
+        if count > PORT_BUDGET:
+            raise LoweringError(Diagnostic(
+                "K0610",
+                f"`{export.name}` {verb} {count:,} values at once, more than the {PORT_BUDGET:,} that one "
+                "pipeline can have; it needs a loop pipeline, which is not available yet.",
+                notes=(_SMALLER,),
+            ))
 
 
 def check_state(export: Export) -> None:

@@ -16,7 +16,7 @@ from kera_hw.graph.store import Store
 from kera_hw.ops.registry import FAMILIES, OPS
 from kera_hw.ops.spec import Trait
 from kera_hw.rtl.lower import reductions, scalars, tensors
-from kera_hw.rtl.lower.budget import Meter, check_state
+from kera_hw.rtl.lower.budget import Meter, check_ports, check_state
 from kera_hw.rtl.lower.builder import Builder, width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatState, LoweringError
 from kera_hw.rtl.lower.floats import lowering as floats
@@ -367,6 +367,7 @@ def flatten_export(
     try:
         _check_export(export)
         check_state(export)
+        check_ports(export)
         return _flatten(export, store, interval, carry_logic)
     except LoweringError as problem:
         return problem.diagnostic

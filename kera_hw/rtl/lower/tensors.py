@@ -34,10 +34,20 @@ def _zero(builder: Builder, node: Node) -> Ref:
     return builder.const(carrier(element_type(node.types[0])), 0)
 
 
+def _known(builder: Builder, indices: Sequence[Value], most: Sequence[int]) -> list[int | None]:
+    """The indices that are constant, each held within 0 to ``most``; None for the others."""
+    values = [builder.value(_scalar(index)) for index in indices]
+    return [None if value is None else min(max(value, 0), last) for value, last in zip(values, most)]
+
+
 def _pick_axis(builder: Builder, source: Tensor, positions: Array, starts: Sequence[Value]) -> Tensor:
-    """Gather: ``positions`` has one leading axis per start, each indexed dynamically, outermost first."""
+    """Gather: ``positions`` has one leading axis per start, outermost first. Only what is not constant costs
+    anything."""
     if not starts:
         return source.take(positions)
+    (at,) = _known(builder, starts[:1], (len(positions) - 1,))
+    if at is not None:
+        return _pick_axis(builder, source, positions[at], starts[1:])
     choices = [_pick_axis(builder, source, row, starts[1:]) for row in positions]
     index = _scalar(starts[0])
     items = tuple(builder.pick(index, column) for column in zip(*(choice.items for choice in choices)))
@@ -48,13 +58,37 @@ def index(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
     source = _tensor(args[0])
     if not source.items:
         return [_zero(builder, node)]
+    known = _known(builder, args[1:], [extent - 1 for extent in source.shape])
+    if None not in known:
+        return [source.items[_flat(source.shape, cast("list[int]", known))]]
     return [_pick_axis(builder, source, source.indices(), args[1:]).items[0]]
+
+
+def _flat(shape: Sequence[int], indices: Sequence[int]) -> int:
+    """The row-major position of an element."""
+    position = 0
+    for extent, at in zip(shape, indices):
+        position = position * extent + at
+    return position
+
+
+def _window(shape: Sequence[int], starts: Sequence[int], sizes: Sequence[int]) -> Array:
+    """Positions of the elements of a window, in its shape; no more work than it has elements."""
+    found, stride = np.zeros((1,) * len(shape), dtype=np.int64), 1
+    for axis in reversed(range(len(shape))):
+        along = (starts[axis] + np.arange(sizes[axis])) * stride
+        found = found + along.reshape([-1 if k == axis else 1 for k in range(len(shape))])
+        stride *= shape[axis]
+    return found
 
 
 def slice_(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
     source, sizes = _tensor(args[0]), shape_of(node.types[0])
     if 0 in sizes:
         return [Tensor(sizes, ())]
+    known = _known(builder, args[1:], [n - size for n, size in zip(source.shape, sizes)])
+    if None not in known:
+        return [source.take(_window(source.shape, cast("list[int]", known), sizes))]
     windows = np.lib.stride_tricks.sliding_window_view(source.indices(), sizes)
     return [_pick_axis(builder, source, windows, args[1:])]
 
@@ -84,6 +118,10 @@ def _one_hot(builder: Builder, indices: Sequence[Value], shape: tuple[int, ...])
 
 def update(builder: Builder, _node: Node, args: list[Value]) -> list[Value]:
     source, value = _tensor(args[0]), _scalar(args[1])
+    known = _known(builder, args[2:], [extent - 1 for extent in source.shape])
+    if None not in known and source.items:
+        at = _flat(source.shape, cast("list[int]", known))
+        return [Tensor(source.shape, (*source.items[:at], value, *source.items[at + 1 :]))]
     conditions = _one_hot(builder, args[2:], source.shape)
     items = tuple(builder.select(hit, value, old) for hit, old in zip(conditions, source.items))
     return [Tensor(source.shape, items)]
@@ -94,10 +132,16 @@ def update_slice(builder: Builder, _node: Node, args: list[Value]) -> list[Value
     if not patch.items:
         return [source]
     starts = tuple(n - p + 1 for n, p in zip(source.shape, patch.shape))
+    known = _known(builder, args[2:], [extent - 1 for extent in starts])
+    items = list(source.items)
+    if None not in known:
+        window = _window(source.shape, cast("list[int]", known), patch.shape)
+        for position, value in zip(window.ravel().tolist(), patch.items):
+            items[position] = value
+        return [Tensor(source.shape, tuple(items))]
     conditions = _one_hot(builder, args[2:], starts)
     windows = np.lib.stride_tricks.sliding_window_view(source.indices(), patch.shape)
     windows = windows.reshape(-1, len(patch.items))
-    items = list(source.items)
     for hit, window in zip(conditions, windows):
         for position, value in zip(window, patch.items):
             items[int(position)] = builder.select(hit, value, items[int(position)])

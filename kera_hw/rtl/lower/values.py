@@ -23,7 +23,7 @@ class Tensor:
 
     def take(self, positions: Array) -> Tensor:
         """The tensor of the elements at ``positions``, in that array's shape."""
-        return Tensor(positions.shape, tuple(self.items[int(i)] for i in positions.ravel()))
+        return Tensor(positions.shape, tuple(map(self.items.__getitem__, positions.ravel().tolist())))
 
 
 Value = Ref | Tensor

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import random
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -349,14 +350,13 @@ def _sum(net: Net, parts: list[tuple[Word, int, int]], target: Target) -> Word:
     if len(carries) == len(terms):
         carries = carries[2:]  # an adder needs two operands before a bit can enter as its carry
     terms = [term for term in terms if not any(term is carry for carry in carries)]
-    while len(terms) > 1 or carries:
-        if len(terms) == 1:
-            terms.append(carries.pop())
-        a, b = _cheapest_pair(terms, target.width)
-        terms.remove(a)
-        terms.remove(b)
-        terms.append(_add_terms(net, a, b, target.width, carries))
-    last = terms[0]
+    queue = _Queue(terms)
+    while len(queue) > 1 or carries:
+        if len(queue) == 1:
+            queue.add(carries.pop())
+        a, b = queue.take_pair(target.width)
+        queue.add(_add_terms(net, a, b, target.width, carries))
+    last = queue.first
     if last.sign > 0:
         return last.word
     full, signed = range_width(last.span)
@@ -408,20 +408,46 @@ def _pair_cost(a: _Term, b: _Term, width: int) -> tuple[int, int]:
     return max(a.level, b.level) // 14 + _LATE_LEVELS * (a.late and b.late), size
 
 
-def _cheapest_pair(terms: list[_Term], width: int) -> tuple[_Term, _Term]:
-    best: tuple[_Term, _Term] | None = None
-    best_cost: tuple[int, int, int] | None = None
-    ordered = sorted(terms, key=lambda t: (t.level // 14, t.word.width))[:12]
-    positive = any(t.sign > 0 for t in terms)
-    for i, a in enumerate(ordered):
-        for b in ordered[i + 1 :]:
-            both_negative = int(positive and a.sign < 0 and b.sign < 0)
-            level, size = _pair_cost(a, b, width)
-            cost = (level, both_negative, size)
-            if best_cost is None or cost < best_cost:
-                best, best_cost = (a, b), cost
-    assert best is not None
-    return best
+class _Queue:
+    """Terms that wait to be added: earliest first, then narrowest, then in order of arrival."""
+
+    def __init__(self, terms: Sequence[_Term]) -> None:
+        self._terms: list[tuple[int, int, int, _Term]] = []
+        self._arrived = self._positive = 0
+        for term in terms:
+            self.add(term)
+
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    @property
+    def first(self) -> _Term:
+        return self._terms[0][3]
+
+    def add(self, term: _Term) -> None:
+        insort(self._terms, (term.level // 14, term.word.width, self._arrived, term))
+        self._arrived += 1
+        self._positive += term.sign > 0
+
+    def take_pair(self, width: int) -> tuple[_Term, _Term]:
+        """The two of the next few that are cheapest to add."""
+        best: tuple[int, int] | None = None
+        best_cost: tuple[int, int, int] | None = None
+        ordered = [entry[3] for entry in self._terms[:12]]
+        for i, a in enumerate(ordered):
+            for j in range(i + 1, len(ordered)):
+                b = ordered[j]
+                both_negative = int(self._positive > 0 and a.sign < 0 and b.sign < 0)
+                level, size = _pair_cost(a, b, width)
+                cost = (level, both_negative, size)
+                if best_cost is None or cost < best_cost:
+                    best, best_cost = (i, j), cost
+        assert best is not None
+        pair = ordered[best[0]], ordered[best[1]]
+        for k in reversed(best):
+            del self._terms[k]
+        self._positive -= sum(term.sign > 0 for term in pair)
+        return pair
 
 
 def _carry_bit(term: _Term) -> tuple[Bits, int] | None:
@@ -435,7 +461,12 @@ def _carry_bit(term: _Term) -> tuple[Bits, int] | None:
     return slice_bits(word.bits, shift, 1), shift
 
 
+_ALL_ZEROS = 1 << 30
+
+
 def _low_zeros(word: Word) -> int:
+    if not word.bits:
+        return _ALL_ZEROS
     first = word.bits[0]
     if first.cell is not None:
         return 0

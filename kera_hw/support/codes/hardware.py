@@ -16,7 +16,9 @@ TABLE: Table = (
      "shorten the computation between two values of the state, or ask for a slower clock."),
     ("K0604", "does not fit the device",
      "The circuit needs more of a resource than the device has. Choose a larger part, or make the "
-     "computation smaller."),
+     "computation smaller. A plan that exceeds its device is shown with a warning; a large design of which "
+     "no circuit can fit is refused before it is mapped, with the loop that makes it so large and the "
+     "smallest interval at which its operations would do with the device's units, if these were shared."),
     ("K0605", "unknown device",
      "No device of that name is known. `kera doctor` lists the devices."),
     ("K0606", "clock not met",
@@ -24,8 +26,9 @@ TABLE: Table = (
      "delays that "
      "it found. Allow more latency, try another `--seed`, or ask for a slower clock."),
     ("K0610", "too large to unroll",
-     "The function unrolls to more operations than one pipeline can hold. Export a smaller piece of it, such "
-     "as a loop's body, and stream over it."),
+     "The function unrolls to more operations, or has more values at its ports, than one pipeline can hold. "
+     "The message names the loops that most of them come from. Export a smaller piece of it, such as a "
+     "loop's body, and stream over it."),
     ("K0611", "state too large for registers",
      "A stream's state of this size belongs in RAM, which is not available yet. Make the state smaller."),
     ("K0612", "parameter name taken by the handshake",
