@@ -1,0 +1,22 @@
+"""The rule of each operation that is written out, by family."""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kera_hw.legal import bits, conversions, fixedpoint, floats, integers, saturating
+from kera_hw.legal.values import Call, Value
+from kera_hw.legal.writer import Rule, Writer
+from kera_hw.types import FloatType
+
+
+def compare(to: Writer, call: Call) -> Sequence[Value]:
+    family = floats if isinstance(call.args[0].type, FloatType) else integers
+    return family.compare(to, call)
+
+
+RULES: Mapping[str, Rule] = {
+    **integers.RULES, **saturating.RULES, **bits.RULES, **fixedpoint.RULES, **floats.RULES,
+    **conversions.RULES,
+    **{f"compare.{verb}": compare for verb in ("eq", "ne", "lt", "le", "gt", "ge")},
+}
+"""By operation. Elementary functions have none: they are written out by their expansions."""
