@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kera_hw.legal.emitter import NativeEmitter
-from kera_hw.legal.fixedpoint import fraction_bits, rescaled
 from kera_hw.legal.integers import to_integer
 from kera_hw.legal.native import unsigned
 from kera_hw.legal.rounding import to_odd
 from kera_hw.legal.values import Call, Value, container, raw
 from kera_hw.legal.writer import Rule, Writer
-from kera_hw.loops.program import Operand
+from kera_hw.loops.program import Literal, Operand
+from kera_hw.ops.expansions.parts import fraction_bits
 from kera_hw.ops.intervals import Interval, type_interval
 from kera_hw.types import F16, F32, F64, BoolType, FixType, FloatType, IntType
 
@@ -36,7 +36,9 @@ def cast(to: Writer, call: Call) -> Sequence[Value]:
         return (_to_integer(to, a, call),)
     if isinstance(target, BoolType):
         return (a,)
-    return (rescaled(to, a, target, call),)
+    if isinstance(source, FixType) or isinstance(target, FixType):
+        return to.expanded(call)
+    return (to_integer(to, a, target, call.span),)
 
 
 def bitcast(to: Writer, call: Call) -> Sequence[Value]:
@@ -45,6 +47,8 @@ def bitcast(to: Writer, call: Call) -> Sequence[Value]:
     source, target = a.type, call.type
     if source == target:
         return (a,)
+    if isinstance(a.operand, Literal) and isinstance(source, IntType) and isinstance(target, FloatType):
+        return (to.literal(Literal(target, a.operand.bits & ((1 << target.width_bits) - 1))),)
     if isinstance(source, FloatType):
         kind = unsigned(source.width_bits)
         bits = Value(kind, to.word(a), type_interval(kind), True)

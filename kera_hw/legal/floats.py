@@ -116,11 +116,6 @@ def sign(to: Writer, kind: FloatType, args: Sequence[Operand]) -> Operand:
     return emit.choose(emit.is_less(x, 0.0), -1.0, found)
 
 
-def recip(to: Writer, kind: FloatType, args: Sequence[Operand]) -> Operand:
-    (x,) = args
-    return to.emit.op("floating.div", to.emit.number(x.type, 1.0), x)
-
-
 # ---------------------------------------------------------------- signs and classes
 
 
@@ -150,14 +145,6 @@ def is_nan(to: Writer, call: Call) -> Sequence[Value]:
     return (Value(call.type, to.emit.is_other(x, x), call.span, True),)
 
 
-def is_finite(to: Writer, call: Call) -> Sequence[Value]:
-    """Below infinity; a NaN is not. An f16 may become infinite only on its grid."""
-    (a,) = call.args
-    x = to.settled(a) if to.forms.is_small(a.type) else to.loose(a)
-    infinite = Literal(x.type, infinity_bits(_format(x)))
-    return (Value(call.type, to.emit.is_less(to.emit.abs(x), infinite), call.span, True),)
-
-
 def compare(to: Writer, call: Call) -> Sequence[Value]:
     """Quiet comparisons of numbers, NaNs as they are."""
     small = to.forms.is_small(call.args[0].type)
@@ -166,7 +153,7 @@ def compare(to: Writer, call: Call) -> Sequence[Value]:
 
 
 _WORKING: dict[str, Working] = {
-    "min": minimum, "max": maximum, "relu": relu, "sign": sign, "recip": recip,
+    "min": minimum, "max": maximum, "relu": relu, "sign": sign,
     "fma": fma.fused, "rsqrt": roots.reciprocal_root,
 }
 
@@ -174,5 +161,4 @@ RULES: dict[str, Rule] = {
     **{f"floating.{verb}": arithmetic for verb in (*_PLAIN, *_WORKING)},
     "floating.copysign": copysign,
     "floating.is_nan": is_nan,
-    "floating.is_finite": is_finite,
 }

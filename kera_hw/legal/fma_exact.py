@@ -5,10 +5,8 @@ from typing import NamedTuple
 
 from kera_hw.legal import wide
 from kera_hw.legal.emitter import NativeEmitter, infinity_bits
-from kera_hw.legal.values import Value
 from kera_hw.legal.writer import Writer
 from kera_hw.loops.program import Operand
-from kera_hw.ops.intervals import type_interval
 from kera_hw.types import F64, IntType
 
 _SIGNED = IntType(64, True)
@@ -34,7 +32,7 @@ def fused_exactly(to: Writer, a: Operand, b: Operand, c: Operand) -> Operand:
     emit = to.emit
     x, y, z = (_fields(to, operand) for operand in (a, b, c))
     negative = emit.differing(x.negative, y.negative)
-    high, low = _shifted_left(emit, wide.product(emit, x.significand, y.significand), 20)
+    high, low = _shifted_left(emit, wide.product(to, x.significand, y.significand), 20)
     exponent = emit.sub(emit.add(x.exponent, y.exponent), 20)
     high_c, low_c = emit.shl(z.significand, 9), emit.number(wide.WORD, 0)
     exponent_c = emit.choose(emit.is_equal(z.significand, 0), _NEVER, emit.sub(z.exponent, 73))
@@ -55,8 +53,7 @@ def fused_exactly(to: Writer, a: Operand, b: Operand, c: Operand) -> Operand:
 
 def _zeros(to: Writer, word: Operand) -> Operand:
     """Zeros above the leading bit, 64 of 0, as an i64."""
-    value = Value(wide.WORD, word, type_interval(wide.WORD), True)
-    return to.emit.cast(to.settled(to.op("bits.clz", value)), _SIGNED)
+    return to.emit.cast(to.settled(to.op("bits.clz", wide.word(word))), _SIGNED)
 
 
 def _fields(to: Writer, x: Operand) -> _Fields:

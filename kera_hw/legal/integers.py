@@ -83,6 +83,8 @@ def divide(to: Writer, call: Call) -> Sequence[Value]:
     top, bottom = emit.cast(to.settled(a), word), emit.cast(to.settled(b), word)
     by_zero: Operand | None = None
     bad: Operand | None = None
+    if isinstance(bottom, Literal) and not kind.signed and bottom.bits.bit_count() == 1:
+        return (to.integer(call.type, _by_power(to, call.verb, to.settled(a), bottom.bits), call, True),)
     divisors, dividends = emit.range(bottom), emit.range(top)
     if _has(divisors, 0):
         by_zero = bad = emit.is_equal(bottom, 0)
@@ -95,6 +97,13 @@ def divide(to: Writer, call: Call) -> Sequence[Value]:
         found = emit.choose(by_zero, kind.wrap(-1) if call.verb == "div" else top, found)
     settled = call.verb == "rem" or not kind.signed or not (_has(b.span, -1) and _has(a.span, kind.min))
     return (to.integer(call.type, emit.cast(found, container(kind)), call, settled),)
+
+
+def _by_power(to: Writer, verb: str, a: Operand, divisor: int) -> Operand:
+    """By a power of two, unsigned: a shift or a mask."""
+    if verb == "rem":
+        return to.emit.both(a, divisor - 1)
+    return to.emit.shr(a, divisor.bit_length() - 1) if divisor > 1 else a
 
 
 def _has(span: MaybeInterval, number: int) -> bool:

@@ -22,7 +22,7 @@ def reciprocal_root(to: Writer, kind: FloatType, args: Sequence[Operand]) -> Ope
     (tests/unit/test_legal_small.py)."""
     emit, (x,) = to.emit, args
     if kind == F64:
-        return _exact(emit, x)
+        return _exact(to, x)
     if kind == F32:
         return emit.cast(_quotient(emit, emit.cast(x, F64)), F32)
     return _quotient(emit, x)
@@ -33,8 +33,9 @@ def _quotient(emit: NativeEmitter, x: Operand) -> Operand:
     return emit.op("floating.div", emit.number(x.type, 1.0), emit.op("floating.sqrt", x))
 
 
-def _exact(emit: NativeEmitter, x: Operand) -> Operand:
+def _exact(to: Writer, x: Operand) -> Operand:
     """``numerics.floats.rsqrt``: the quotient of a significand in [1, 4), put right by exact integers."""
+    emit = to.emit
     little = emit.is_less(x, _LEAST_NORMAL)
     normal = emit.choose(little, emit.mul(x, 4.0**_LIFT), x)
     bits = emit.bits(normal)
@@ -47,8 +48,8 @@ def _exact(emit: NativeEmitter, x: Operand) -> Operand:
     estimate = emit.mul(_quotient(emit, scaled), 2.0 ** (_FRACTION + 1))
     root = emit.as_type(emit.cast(estimate, _SIGNED), wide.WORD)
     for _ in range(2):
-        root = emit.add(root, emit.cast(_is_above(emit, significand, root), wide.WORD))
-        below = emit.inverse(_is_above(emit, significand, emit.sub(root, 1)))
+        root = emit.add(root, emit.cast(_is_above(to, significand, root), wide.WORD))
+        below = emit.inverse(_is_above(to, significand, emit.sub(root, 1)))
         root = emit.sub(root, emit.cast(below, wide.WORD))
     place = emit.sub(emit.number(_SIGNED, _BIAS - _FRACTION - 1), half)
     power = emit.floating(emit.shl(emit.as_type(place, wide.WORD), _FRACTION), F64)
@@ -59,9 +60,10 @@ def _exact(emit: NativeEmitter, x: Operand) -> Operand:
     return emit.choose(usual, found, _quotient(emit, x))
 
 
-def _is_above(emit: NativeEmitter, significand: Operand, root: Operand) -> Operand:
+def _is_above(to: Writer, significand: Operand, root: Operand) -> Operand:
     """Whether 1/sqrt lies above the middle between root and root + 1."""
+    emit = to.emit
     odd = emit.either(emit.shl(root, 1), 1)
-    high, low = wide.product(emit, odd, odd)
-    carried, _ = wide.product(emit, low, significand)
+    high, low = wide.product(to, odd, odd)
+    carried, _ = wide.product(to, low, significand)
     return emit.is_other(emit.shr(emit.add(emit.mul(high, significand), carried), 63), 0)

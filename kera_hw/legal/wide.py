@@ -1,22 +1,25 @@
-"""Numbers of two unsigned words, the upper and the lower one."""
+"""Words of 64 bits, and products of two of them in two."""
 from __future__ import annotations
 
-from kera_hw.legal.emitter import NativeEmitter
 from kera_hw.legal.native import unsigned
+from kera_hw.legal.values import Value
+from kera_hw.legal.writer import Writer
 from kera_hw.loops.program import Operand
+from kera_hw.ops.expansions.integers import product_128
+from kera_hw.ops.intervals import type_interval
 
 WORD = unsigned(64)
-_HALF = 0xFFFF_FFFF
 
 Wide = tuple[Operand, Operand]
+"""The upper and the lower word."""
 
 
-def product(emit: NativeEmitter, a: Operand, b: Operand) -> Wide:
-    """The product of two words from the four of their halves."""
-    a_low, a_high = emit.both(a, _HALF), emit.shr(a, 32)
-    b_low, b_high = emit.both(b, _HALF), emit.shr(b, 32)
-    # (2^32 - 1)^2 + 2 (2^32 - 1) is a word still: neither sum overflows.
-    middle = emit.add(emit.mul(a_high, b_low), emit.shr(emit.mul(a_low, b_low), 32))
-    other = emit.add(emit.mul(a_low, b_high), emit.both(middle, _HALF))
-    high = emit.add(emit.mul(a_high, b_high), emit.add(emit.shr(middle, 32), emit.shr(other, 32)))
-    return high, emit.mul(a, b)
+def word(operand: Operand) -> Value:
+    """A native word as a value of rules."""
+    return Value(WORD, operand, type_interval(WORD), True)
+
+
+def product(to: Writer, a: Operand, b: Operand) -> Wide:
+    high, low = product_128(to, word(a), word(b))
+    assert isinstance(high, Value) and isinstance(low, Value)
+    return to.settled(high), to.settled(low)

@@ -20,7 +20,6 @@ from kera_hw.loops.spans import literal_span
 from kera_hw.lower.emitter import bits_of, literal, storage_bytes
 from kera_hw.numerics import rounding
 from kera_hw.numerics.arrays import Array
-from kera_hw.ops import elementary
 from kera_hw.ops.intervals import OpShape, apply_rule
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import AttrValue
@@ -63,13 +62,17 @@ class Writer:
                 return (Value(types[0], result, span, not isinstance(types[0], FloatType)),)
         call = Call(opcode, tuple(inputs), types, attrs, span)
         rule = self._rules.get(opcode)
-        if rule is not None:
-            return rule(self, call)
-        expansion = elementary.EXPANSIONS.get(opcode)
-        if expansion is not None:
-            return (cast(Value, expansion(self, inputs, attrs)),)  # type: ignore[arg-type]
-        reason = f"`{opcode}` is neither native nor made of other operations, so software has no form of it."
-        raise KeraError([Diagnostic("K0701", reason)])
+        return self.expanded(call) if rule is None else rule(self, call)
+
+    def expanded(self, call: Call) -> Sequence[Value]:
+        """The operation by its expansion."""
+        rule = OPS[call.opcode].expansion
+        found = None if rule is None else rule(self, call.args, call.attrs)
+        if found is None:
+            kinds = ", ".join(str(value.type) for value in call.args)
+            reason = f"`{call.opcode}` on {kinds} is neither native nor made of other operations."
+            raise KeraError([Diagnostic("K0704", reason)])
+        return found if len(found) > 1 else [replace(found[0], span=call.span)]
 
     def _holds(self, kind: Type) -> bool:
         """Whether the native type for a scalar type is that type."""
