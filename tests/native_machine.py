@@ -130,5 +130,3 @@ def strange(values: Array) -> Array:
     nan = np.isnan(values.astype(np.float64))
     other = values.view(word) ^ word.type(1 << (8 * word.itemsize - 1) | 3)
     return np.where(nan, other, values.view(word)).view(values.dtype)
-
-

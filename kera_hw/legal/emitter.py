@@ -186,5 +186,3 @@ def sign_bit(kind: FloatType) -> int:
 
 def infinity_bits(kind: FloatType) -> int:
     return ((1 << kind.exponent_bits) - 1) << kind.fraction_bits
-
-

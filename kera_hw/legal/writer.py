@@ -160,4 +160,3 @@ class Writer:
     def integer(self, kind: Type, operand: Operand, call: Call, settled: bool) -> Value:
         """A result in its native integer; where nothing is to spare it is settled anyhow."""
         return Value(kind, operand, call.span, settled or not is_odd(raw(kind)))
-

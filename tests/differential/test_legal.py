@@ -13,7 +13,7 @@ from kera_hw.legal.native import CAPABILITIES, NATIVE, NOTHING_MORE, Native
 from kera_hw.legal.verifier import verify_native
 from kera_hw.loops.parser import parse_program
 from kera_hw.loops.printer import print_program
-from kera_hw.loops.transforms.greedy import fused
+from kera_hw.loops.transforms.planner import planned
 from kera_hw.loops.verifier import verify_loops
 from kera_hw.lower.export import lower_export
 from kera_hw.support import KeraError
@@ -34,7 +34,7 @@ def _checked(export: Export, lanes: int, seed: int, extra: Native = NOTHING_MORE
         assert {item.code for item in error.diagnostics} == {"K0701"}
         return False
     if seed % 2:
-        program, _ = fused(program)
+        program = planned(program).after
     native = legalise(program, extra)
     assert verify_native(native, extra) == []
     assert verify_loops(native) == []
