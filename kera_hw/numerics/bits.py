@@ -100,6 +100,16 @@ def count_trailing_zeros(a: Array, kind: IntType) -> Array:
     return np.minimum(_popcount64(~x & (x - np.uint64(1))), np.uint32(kind.width_bits))
 
 
+def carryless_mul(a: Array, b: Array, result: IntType) -> Array:
+    """Product of polynomials over GF(2) whose coefficients are the operands' bits, the low bits of it."""
+    x, y = a.astype(UINT64), b.astype(UINT64)
+    total: Array = np.zeros(np.broadcast_shapes(x.shape, y.shape), UINT64)
+    for place in range(8 * b.dtype.itemsize):
+        chosen = np.uint64(0) - (y >> np.uint64(place) & np.uint64(1))  # all ones where the bit is set
+        total ^= x << np.uint64(place) & chosen
+    return wrap(total, result)
+
+
 def extract(a: Array, source: IntType, low: int, result: IntType) -> Array:
     """The field of ``result`` bits that starts at bit ``low``."""
     return wrap(unsigned_bits(a, source.width_bits) >> low, result)

@@ -14,6 +14,7 @@ from kera_hw.ops.rules import (
     check_count,
     check_kind,
     check_least,
+    elementwise,
     fail,
     fixed_result_rule,
     int_element,
@@ -26,7 +27,7 @@ from kera_hw.ops.rules import (
 from kera_hw.ops.spec import Attrs, EvalCall, InferRule, OpSpec, Trait
 from kera_hw.types import BOOL, U32, BoolType, FixType, IntType, element_type
 
-E, C, A = Trait.ELEMENTWISE, Trait.COMMUTATIVE, Trait.ASSOCIATIVE
+E, C, A, L = Trait.ELEMENTWISE, Trait.COMMUTATIVE, Trait.ASSOCIATIVE, Trait.LOW_BITS
 _LOGIC: Kinds = (IntType, BoolType)
 
 
@@ -44,7 +45,7 @@ def _logic(verb: str, doc: str, function: Callable[[Array, Array], Array], *trai
         return (function(a, b),)
 
     name = f"bits.{verb}"
-    return OpSpec(name, doc, same_type_rule(name, 2, _LOGIC), evaluate, frozenset({E, C, A, *traits}))
+    return OpSpec(name, doc, same_type_rule(name, 2, _LOGIC), evaluate, frozenset({E, C, A, L, *traits}))
 
 
 def _not(call: EvalCall) -> Sequence[Array]:
@@ -95,6 +96,22 @@ def _unary(
 
 def _counting(verb: str, doc: str, function: Callable[[Array, IntType], Array]) -> OpSpec:
     return _unary(verb, doc, function, fixed_result_rule(f"bits.{verb}", 1, INT, U32))
+
+
+def _infer_clmul(types: Types, attrs: Attrs) -> Types:
+    op = "bits.clmul"
+    _, model = elementwise(op, types, 2, INT)
+    element = int_element(op, types[0])
+    if element.signed:
+        fail(f"{title(op)} takes unsigned operands, but got {element}.")
+    return (like(model, IntType(min(2 * element.width_bits, 64), False)),)
+
+
+def _clmul(call: EvalCall) -> Sequence[Array]:
+    a, b = spread(call.args)
+    result = element_type(call.types[0])
+    assert isinstance(result, IntType)
+    return (bits.carryless_mul(a, b, result),)
 
 
 def _infer_extract(types: Types, attrs: Attrs) -> Types:
@@ -150,7 +167,7 @@ TABLE: tuple[OpSpec, ...] = (
     _logic("xor", "Bitwise exclusive or; logical on bool.", np.bitwise_xor),
     OpSpec(
         "bits.not", "Every bit inverted; logical on bool.",
-        same_type_rule("bits.not", 1, _LOGIC), _not, frozenset({E, Trait.INVOLUTION}),
+        same_type_rule("bits.not", 1, _LOGIC), _not, frozenset({E, L, Trait.INVOLUTION}),
     ),
     _moving("shl", "Left shift by an unsigned amount; 0 from W on.", bits.shl, (IntType, FixType)),
     _moving(
@@ -166,6 +183,12 @@ TABLE: tuple[OpSpec, ...] = (
     _unary(
         "reverse_bytes", "The bytes in the opposite order; the width is a multiple of 8.",
         bits.reverse_bytes, _whole_bytes, Trait.INVOLUTION, Trait.STRUCTURAL,
+    ),
+    OpSpec(
+        "bits.clmul",
+        "Carry-less product: bits multiplied as polynomials over GF(2), in an integer of twice the width; "
+        "from 33 bits on, the low 64 bits of it.",
+        _infer_clmul, _clmul, frozenset({E, C, L}),
     ),
     _counting("popcount", "How many bits are set.", bits.popcount),
     _counting("clz", "Zeros above the highest set bit; W for 0.", bits.count_leading_zeros),

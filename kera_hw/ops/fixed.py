@@ -21,7 +21,7 @@ from kera_hw.ops.rules import (
 from kera_hw.ops.spec import Attrs, EvalCall, OpSpec, Trait
 from kera_hw.types import FixType, element_type
 
-E, C, A = Trait.ELEMENTWISE, Trait.COMMUTATIVE, Trait.ASSOCIATIVE
+E, C, A, L = Trait.ELEMENTWISE, Trait.COMMUTATIVE, Trait.ASSOCIATIVE, Trait.LOW_BITS
 
 
 def _format(call: EvalCall) -> FixType:
@@ -64,13 +64,13 @@ def _sign(call: EvalCall) -> Sequence[Array]:
 
 
 TABLE: tuple[OpSpec, ...] = (
-    _binary("add", "Sum of the raw integers modulo 2^W.", integers.add, C, A),
-    _binary("sub", "Difference of the raw integers modulo 2^W.", integers.sub),
+    _binary("add", "Sum of the raw integers modulo 2^W.", integers.add, C, A, L),
+    _binary("sub", "Difference of the raw integers modulo 2^W.", integers.sub, L),
     OpSpec(
         "fixed.mul", "Exact product: fix<Wa, Fa> times fix<Wb, Fb> gives fix<Wa+Wb, Fa+Fb>.",
-        _infer_mul, _mul, frozenset({E, C}),
+        _infer_mul, _mul, frozenset({E, C, L}),
     ),
-    _unary("neg", "Negation of the raw integer modulo 2^W.", integers.neg, Trait.INVOLUTION),
+    _unary("neg", "Negation of the raw integer modulo 2^W.", integers.neg, L, Trait.INVOLUTION),
     _unary("abs", "Absolute value of the raw integer; that of MIN is MIN.", integers.absolute),
     OpSpec(
         "fixed.sign",

@@ -22,7 +22,7 @@ from kera_hw.ops.rules import (
 from kera_hw.ops.spec import Attrs, EvalCall, OpSpec, Trait
 from kera_hw.types import BOOL, BoolType, IntType, element_type
 
-E, C, A = Trait.ELEMENTWISE, Trait.COMMUTATIVE, Trait.ASSOCIATIVE
+E, C, A, L = Trait.ELEMENTWISE, Trait.COMMUTATIVE, Trait.ASSOCIATIVE, Trait.LOW_BITS
 
 
 def _unary(verb: str, doc: str, function: Unary, *traits: Trait) -> OpSpec:
@@ -65,14 +65,14 @@ def _mul_wide(call: EvalCall) -> Sequence[Array]:
 
 
 TABLE: tuple[OpSpec, ...] = (
-    _binary("add", "Sum modulo 2^W.", integers.add, C, A),
-    _binary("sub", "Difference modulo 2^W.", integers.sub),
-    _binary("mul", "Product modulo 2^W.", integers.mul, C, A),
+    _binary("add", "Sum modulo 2^W.", integers.add, C, A, L),
+    _binary("sub", "Difference modulo 2^W.", integers.sub, L),
+    _binary("mul", "Product modulo 2^W.", integers.mul, C, A, L),
     _binary(
         "div", "Quotient truncated toward zero; x / 0 has all bits set and MIN / -1 is MIN.", integers.div
     ),
     _binary("rem", "Remainder with the dividend's sign; x % 0 is x and MIN % -1 is 0.", integers.rem),
-    _unary("neg", "Negation modulo 2^W: the negative of MIN is MIN.", integers.neg, Trait.INVOLUTION),
+    _unary("neg", "Negation modulo 2^W: the negative of MIN is MIN.", integers.neg, L, Trait.INVOLUTION),
     _unary("abs", "Absolute value; that of MIN is MIN.", integers.absolute),
     _unary("sign", "-1, 0 or 1 by the operand's sign.", integers.sign),
     _binary("min", "The lesser operand.", integers.minimum, C, A, Trait.IDEMPOTENT),
@@ -87,6 +87,6 @@ TABLE: tuple[OpSpec, ...] = (
     ),
     OpSpec(
         "integer.mul_wide", "Exact product in an integer of twice the width, which is at most 64 bits.",
-        _infer_mul_wide, _mul_wide, frozenset({E, C}),
+        _infer_mul_wide, _mul_wide, frozenset({E, C, L}),
     ),
 )

@@ -114,6 +114,10 @@ def _mul_wide(choose: Chooser) -> Sample:
     return Sample(choose.mixed([choose.integer(high=32)] * 2), {})
 
 
+def _clmul(choose: Chooser) -> Sample:
+    return Sample(choose.mixed([choose.integer(signed=False)] * 2), {})
+
+
 def _fixed_mul(choose: Chooser) -> Sample:
     a = choose.fixed(high=32)
     b = FixType(choose.between(1, 32), 0, a.signed)
@@ -460,6 +464,7 @@ SAMPLERS: dict[str, Sampler] = {
     "convert.round_to": _round_to,
     **_family("bits", 2, _LOGIC, "and or xor"),
     "bits.not": _same(1, _LOGIC),
+    "bits.clmul": _clmul,
     "bits.shl": _amount(_RAW),
     "bits.shr": _amount(_RAW),
     "bits.rotl": _amount(_INT),

@@ -57,6 +57,7 @@ class Trait(Enum):
     ASSOCIATIVE = "associative"
     IDEMPOTENT = "idempotent"  # f(x, x) = x
     INVOLUTION = "involution"  # f(f(x)) = x when both have the same attributes
+    LOW_BITS = "low bits"  # the low n bits of the result depend on the low n bits of the operands alone
     STRUCTURAL = "structural"  # moves data, computes nothing: free in hardware
     CONTROL = "control"  # holds regions
     SOURCE = "source"  # param, constant

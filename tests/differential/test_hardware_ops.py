@@ -80,6 +80,8 @@ def test_integers(width: int, signed: bool) -> None:
         results += [store.op("integer.mul_wide", a, b), store.op("bits.cat", a, b)]
     if width % 8 == 0:
         results.append(store.op("bits.reverse_bytes", a))
+    if not signed:
+        results.append(store.op("bits.clmul", a, b))
     check_edges(store, [kind, kind], results, device, clock)
 
 
@@ -126,6 +128,8 @@ def test_constant_operands(width: int, signed: bool) -> None:
     constants = [store.constant(kind, value) for value in edges(kind)]
     ops = BINARY if width <= 33 else tuple(op for op in BINARY if op not in ("integer.div", "integer.rem"))
     results = [store.op(op, x, c) for op in ops for c in constants]
+    if not signed:
+        results += [store.op("bits.clmul", *pair) for c in constants for pair in ((x, c), (c, x))]
     results += [store.op(op, c, x) for op in BINARY if width <= 13 for c in constants]
     amounts = (0, 1, width // 2, width - 1, width, width + 1, 0xFFFF_FFFF)
     counts = [store.constant(IntType(32, False), n) for n in amounts]

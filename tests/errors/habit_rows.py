@@ -259,6 +259,10 @@ ROWS: tuple[tuple[str, str, str, str | None], ...] = (
         "fn f(x: u8) -> u32 { popcount(x) }",
     ),
     (
+        "K0201", "fn f(x: u8) -> u16 { «carryless_mul»(x, x) }", "write `clmul`",
+        "fn f(x: u8) -> u16 { clmul(x, x) }",
+    ),
+    (
         "K0201", "fn f(x: u8) -> bool { «parity»(x) }",
         "`popcount(x).bit(0)` is the parity of the bits", None,
     ),

@@ -112,6 +112,8 @@ ROWS: tuple[tuple[str, str], ...] = (
     ("K0304", "fn f(x: u8) -> u8 { «sqrt»(x) }"),
     ("K0304", "fn f(x: u12) -> u12 { «reverse_bytes»(x) }"),
     ("K0304", "fn f(x: u40) -> u64 { «mul_wide»(x, x) }"),
+    ("K0304", "fn f(x: i8) -> u16 { «clmul»(x, x) }"),
+    ("K0304", "fn f(x: f32) -> f32 { «clmul»(x, x) }"),
     ("K0304", "struct S { a: u8 } fn f(s: S) -> bool { s «==» s }"),
     ("K0304", "fn f(a: [bool; 2], b: bool) -> bool { «a» && b }"),
     ("K0304", "fn f(x: u8) -> u8 { sum(«x») }"),

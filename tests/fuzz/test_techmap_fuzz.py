@@ -46,7 +46,12 @@ class Grower:
         if choice < 0.65:
             return op("control.select", self.of(BOOL), self.of(kind), self.of(kind))
         if choice < 0.75:
-            return op(rng.choice(LOGIC), self.of(kind), self.of(kind))
+            logic = rng.choice(LOGIC)
+            product = isinstance(kind, IntType) and not kind.signed and logic == "bits.xor"
+            if product and rng.random() < 0.5:
+                wide = op("bits.clmul", self.of(kind), self.of(kind))
+                return op("convert.cast", wide, type=kind)
+            return op(logic, self.of(kind), self.of(kind))
         if choice < 0.85:
             return op(rng.choice(["compare.lt", "compare.eq", "compare.ge"]), self.of(kind), self.of(kind))
         amount = self.store.constant(IntType(6, False), rng.randrange(min(40, kind.width_bits + 2)))

@@ -7,6 +7,7 @@ Nothing here imports the compiler.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -323,6 +324,40 @@ def _floating(**shapes: Any) -> Callable[[np.random.Generator, int], Inputs]:
 
 _F32, _F16 = ((), "float32"), ((), "float16")
 _I16, _U64 = (-(2**15), 2**15 - 1), (0, 2**64 - 1)
+# ---------------------------------------------------------------- polynomials.kera
+
+
+def gf256_mul(x: Inputs) -> Any:
+    """Doubling and adding, a bit at a time."""
+    results: list[int] = []
+    for a, b in zip(x["a"].tolist(), x["b"].tolist()):
+        total = 0
+        while b:
+            total ^= a if b % 2 else 0
+            a = a * 2 ^ (0x11B if a >= 128 else 0)
+            b //= 2
+        results.append(total)
+    return np.array(results, np.uint8)
+
+
+def crc32(x: Inputs) -> Any:
+    sums = [0]
+    for word in x["word"].tolist():
+        sums.append(zlib.crc32(word.to_bytes(4, "little"), sums[-1]))
+    return np.array(sums[1:], np.uint32)
+
+
+def clmul64(x: Inputs) -> Any:
+    """The coefficients of the product, each a count of pairs modulo 2."""
+    rows: list[tuple[int, int]] = []
+    for a, b in zip(x["a"].tolist(), x["b"].tolist()):
+        counts = np.convolve([a >> k & 1 for k in range(64)], [b >> k & 1 for k in range(64)])
+        whole = sum(int(count % 2) << k for k, count in enumerate(counts))
+        rows.append((whole >> 64, whole % 2**64))
+    high, low = zip(*rows)
+    return np.array(high, np.uint64), np.array(low, np.uint64)
+
+
 CASES: Sequence[Case] = (
     Case("arithmetic", "divide", _plain(a=(-2048, 2047, (), "int16"), b=(-2048, 2047, (), "int16")), divide),
     Case(
@@ -352,5 +387,8 @@ CASES: Sequence[Case] = (
     ),
     Case("floating", "half_gain", _floating(x=_F16, gain=_F16), half_gain),
     Case("floating", "envelope", _floating(x=_F32), envelope),
+    Case("polynomials", "gf256_mul", _plain(a=(0, 255, (), "uint8"), b=(0, 255, (), "uint8")), gf256_mul),
+    Case("polynomials", "crc32", _plain(word=(0, 2**32 - 1, (), "uint32")), crc32),
+    Case("polynomials", "clmul64", _plain(a=(*_U64, (), "uint64"), b=(*_U64, (), "uint64")), clmul64),
     Case("matrices", "totals", _plain(m=(0, 511, (3, 4), "uint16")), totals),
 )

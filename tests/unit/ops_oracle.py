@@ -129,6 +129,16 @@ MOVING: dict[str, Callable[[int, int, IntType], int]] = {
     "rotl": _rotl,
     "rotr": lambda a, n, t: _rotl(a, -n, t),
 }
+def polynomial_product(a: int, b: int) -> int:
+    """Of polynomials over GF(2), coefficient by coefficient."""
+    ones_a = [k for k in range(a.bit_length()) if a >> k & 1]
+    ones_b = [k for k in range(b.bit_length()) if b >> k & 1]
+    total = 0
+    for degree in (i + j for i in ones_a for j in ones_b):
+        total ^= 1 << degree
+    return total
+
+
 COUNTING: dict[str, Callable[[int, IntType], int]] = {
     "popcount": lambda a, t: f"{bits_of(a, t.width_bits):b}".count("1"),
     "clz": _clz,

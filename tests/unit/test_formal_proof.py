@@ -39,6 +39,7 @@ def loaded(tmp_path: Path, text: str, name: str | None = None) -> tuple[Graph, E
 KERNELS = {
     "arithmetic": "pub fn f(a: i16, b: i16) -> i16 { min(max(a, b), a - b) + a * 5 }",
     "products": "pub fn f(a: u8, b: u8, c: i9) -> (u16, i18) { (mul_wide(a, b), mul_wide(c, c)) }",
+    "carry-less": "pub fn f(a: u9, b: u9, c: u40) -> (u18, u64) { (clmul(a, b), clmul(c, 0x1_db71_0641)) }",
     "division": "pub fn f(a: i7, b: i7) -> (i7, i7) { (a / b, a % b) }",
     "fixed": "pub fn f(a: fix<9, 4>, b: fix<9, 4>) -> fix<9, 4> { (a * b) as fix<9, 4> }",
     "table": "pub fn f(i: u4) -> u8 { let t = [3u8, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3]; t[i] }",

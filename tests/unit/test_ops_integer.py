@@ -61,6 +61,30 @@ def test_mul_wide(kind: IntType) -> None:
 
 
 @each_type
+def test_carry_less_products(kind: IntType) -> None:
+    if kind.signed:
+        with pytest.raises(TypeRuleError, match="takes unsigned operands"):
+            model.run_op("bits.clmul", [], (kind, kind))
+        return
+    a, b = model.pairs(kind, 17)
+    got, = model.run_op("bits.clmul", [model.array_of(a, kind), model.array_of(b, kind)], (kind, kind))
+    _check("clmul", got, [model.polynomial_product(x, y) % 2**64 for x, y in zip(a, b)])
+
+
+@pytest.mark.parametrize(("a", "b", "low"), [
+    # Intel's paper on PCLMULQDQ and GCM: the four products of quadwords of its example, their low halves.
+    (0x63746F725D53475D, 0x5B477565726F6E5D, 0x929633D5D36F0451),
+    (0x7B5B546573745665, 0x5B477565726F6E5D, 0xBABF262DF4B7D5C9),
+    (0x63746F725D53475D, 0x4869285368617929, 0x7FA540AC2A281315),
+    (0x7B5B546573745665, 0x4869285368617929, 0xD66EE03E410FD4ED),
+])
+def test_carry_less_products_on_record(a: int, b: int, low: int) -> None:
+    kind = IntType(64, False)
+    got, = model.run_op("bits.clmul", [model.array_of([a], kind), model.array_of([b], kind)], (kind, kind))
+    _check("clmul", got, [low])
+
+
+@each_type
 def test_logic(kind: IntType) -> None:
     a, b = model.pairs(kind, 5)
     args = [model.array_of(a, kind), model.array_of(b, kind)]

@@ -103,6 +103,35 @@ def test_claimed_traits_hold_for_every_small_value(op: str) -> None:
                 assert _holds(op, trait, kind), (op, trait, kind)
 
 
+LOW_BITS = [op for op, spec in OPS.items() if Trait.LOW_BITS in spec.traits]
+
+
+def _low_bits_hold(op: str) -> bool:
+    """Whether operands that agree in their low n bits give results that do, on every small type."""
+    count = 1 if _kinds(op, 1) else 2
+    kinds = _kinds(op, count)
+    assert kinds and not any(isinstance(kind, FloatType) for kind in kinds), op
+    for kind in kinds:
+        args = _grid(kind, count)
+        result, = run_op(op, args, (kind,) * count)
+        numbers = [part.astype(np.int64) for part in (*args, result)]
+        for low in (1, 2, 3) if kind != BOOL else (1,):
+            rows = list(zip(*(part & (1 << low) - 1 for part in numbers)))
+            if len(set(rows)) != len({row[:-1] for row in rows}):
+                return False
+    return True
+
+
+@pytest.mark.parametrize("op", LOW_BITS)
+def test_low_bits_depend_on_low_bits(op: str) -> None:
+    assert _low_bits_hold(op)
+
+
+def test_a_wrong_claim_about_low_bits_is_seen() -> None:
+    others = ("integer.abs", "integer.div", "integer.saturating_add", "bits.popcount")
+    assert not any(map(_low_bits_hold, others))
+
+
 def test_every_claim_is_tried() -> None:
     """A law claimed by an operation outside the loop above would be claimed unproved."""
     unproved = {op for op, spec in OPS.items() if spec.traits & set(PROVED)} - set(ELEMENTWISE)

@@ -151,6 +151,16 @@ def _width(shape: OpShape) -> int:
     return bit_width(element_type(shape.arg_types[0]))
 
 
+def clmul(args: Sequence[Interval], _: OpShape) -> Interval:
+    """Degrees of polynomials add up."""
+    a, b = args
+    highest, least = ([end.bit_length() for end in ends] for ends in ((a.high, b.high), (a.low, b.low)))
+    if not all(highest):
+        return Interval(0, 0)
+    low = 1 << sum(least) - 2 if all(least) else 0
+    return Interval(low, (1 << sum(highest) - 1) - 1)
+
+
 def popcount(args: Sequence[Interval], shape: OpShape) -> Interval:
     (a,) = args
     most = a.high.bit_length() if a.low >= 0 else _width(shape)

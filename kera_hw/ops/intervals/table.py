@@ -35,6 +35,7 @@ RULES: Mapping[str, Rule] = {
     "bits.extract": scalar.extract,
     "bits.test": scalar.test_bit,
     "bits.cat": scalar.cat,
+    "bits.clmul": scalar.clmul,
     "bits.popcount": scalar.popcount,
     "bits.clz": scalar.clz,
     "bits.ctz": scalar.ctz,

@@ -174,6 +174,17 @@ def _reversed(unit_bits: int) -> Rule:
     return rule
 
 
+def _clmul(call: Call) -> Sequence[Term]:
+    """Shifted copies of the one operand where the other has a bit, without carries between them."""
+    terms, width = call.terms, bit_width(call.types[0])
+    a, b = _extended(call, 0, width), call.args[1]
+    total = terms.const(0, width)
+    for k in range(b.width):
+        copy = terms.arith("shl", a, terms.const(k, width))
+        total = terms.bit_xor(total, terms.ite(terms.extract(b, k, 1), copy, terms.const(0, width)))
+    return [total]
+
+
 def _popcount(call: Call) -> Sequence[Term]:
     terms, x = call.terms, call.args[0]
     total = terms.const(0, 32)
@@ -290,6 +301,7 @@ RULES: Mapping[str, Rule] = {
     "bits.rotr": _rotate(left=False),
     "bits.reverse_bits": _reversed(1),
     "bits.reverse_bytes": _reversed(8),
+    "bits.clmul": _clmul,
     "bits.popcount": _popcount,
     "bits.clz": _count_zeros(leading=True),
     "bits.ctz": _count_zeros(leading=False),

@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from typing import cast
 
 from kera_hw.graph.node import Node, Ref
+from kera_hw.ops.registry import OPS
+from kera_hw.ops.spec import Trait
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.techmap.source import Source
 
-_LOW_BITS = frozenset({
-    "integer.add", "integer.sub", "integer.mul", "integer.mul_wide", "integer.neg", "bits.and", "bits.or",
-    "bits.xor", "bits.not", "convert.cast", "convert.bitcast",
-})
-"""The low n bits of the result depend on the low n bits of the operands alone."""
+_LOW_BITS = frozenset(
+    {name for name, row in OPS.items() if Trait.LOW_BITS in row.traits} | {"convert.cast", "convert.bitcast"}
+)
+"""The low n bits of the result depend on the low n bits of the operands alone (here all are integers)."""
 
 
 def demanded(source: Source) -> dict[Ref, int]:

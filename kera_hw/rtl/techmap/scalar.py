@@ -7,7 +7,7 @@ from typing import cast
 from kera_hw.graph.node import Node
 from kera_hw.ops.intervals import raw_interval
 from kera_hw.rtl.lower.builder import width_of
-from kera_hw.rtl.techmap import counting, division, truth, words
+from kera_hw.rtl.techmap import carryless, counting, division, truth, words
 from kera_hw.rtl.techmap.net import Net, known
 from kera_hw.rtl.techmap.words import Word, trimmed
 from kera_hw.schedule.fpga.bits import Bits, concat, const_bits, slice_bits
@@ -186,6 +186,10 @@ def _reverse_bytes(_net: Net, node: Node, args: list[Word], _wanted: int) -> Wor
     return trimmed(concat(reversed(parts)), is_signed(node.types[0]))
 
 
+def _clmul(net: Net, node: Node, args: list[Word], wanted: int) -> Word:
+    return trimmed(carryless.multiply(net, args[0], args[1], min(wanted, width_of(node.types[0]))), False)
+
+
 def _popcount(net: Net, node: Node, args: list[Word], _wanted: int) -> Word:
     return counting.popcount(net, _full(node, args[0]))
 
@@ -257,6 +261,7 @@ RULES: dict[str, Rule] = {
     "bits.rotr": _rotate(False),
     "bits.reverse_bits": _reverse_bits,
     "bits.reverse_bytes": _reverse_bytes,
+    "bits.clmul": _clmul,
     "bits.popcount": _popcount,
     "bits.clz": _clz,
     "bits.ctz": _ctz,

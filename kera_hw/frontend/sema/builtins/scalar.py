@@ -27,6 +27,8 @@ from kera_hw.frontend.sema.typing.unify import (
     shallow,
     unify,
 )
+from kera_hw.ops.registry import OPS
+from kera_hw.ops.spec import TypeRuleError
 from kera_hw.support import Span
 from kera_hw.types import (
     BOOL,
@@ -249,8 +251,13 @@ def _add_carry(ctx: Context, args: Arguments) -> Value:
     return Value(kind, args.span, build)
 
 
-@builtin("mul_wide")
-def _mul_wide(ctx: Context, args: Arguments) -> Value:
+_BY_ROW = {"mul_wide": "integer.mul_wide", "clmul": "bits.clmul"}
+
+
+@builtin(*_BY_ROW)
+def _by_row(ctx: Context, args: Arguments) -> Value:
+    """Two operands of one type; what they give, and whether they may, the row's typing rule says."""
+    op = _BY_ROW[args.name]
     values = [args.value(ctx, "a"), args.value(ctx, "b")]
     frame = common_frame(ctx, values)
     element = same_elements(ctx, values) if frame is not False else ERROR
@@ -263,18 +270,11 @@ def _mul_wide(ctx: Context, args: Arguments) -> Value:
         if isinstance(found, Unknown):
             return False
         result: Type = ERROR
-        if isinstance(found, IntType) and found.width_bits <= 32:
-            result = IntType(2 * found.width_bits, found.signed)
-        elif isinstance(found, IntType):
-            ctx.report(
-                "K0304",
-                f"The product of two `{found}` has {2 * found.width_bits} bits, more than 64.",
-                args.name_span,
-            )
-        elif found is not ERROR:
-            ctx.report(
-                "K0304", f"`mul_wide` takes integers, and these are {describe(found)}.", args.name_span
-            )
+        if found is not ERROR:
+            try:
+                (result,) = OPS[op].infer((found, found), {})
+            except TypeRuleError as fault:
+                ctx.report("K0304", str(fault), args.name_span)
         _settle(ctx, out, result, args.span)
         return True
 
@@ -282,7 +282,7 @@ def _mul_wide(ctx: Context, args: Arguments) -> Value:
     kind = framed(frame, shallow(out))
 
     def build() -> hir.Expr:
-        return make_op("integer.mul_wide", kind, args.span, [value.build() for value in values])
+        return make_op(op, kind, args.span, [value.build() for value in values])
 
     return Value(kind, args.span, build)
 

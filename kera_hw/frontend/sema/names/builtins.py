@@ -36,7 +36,8 @@ _UNARY = (
 
 BUILTINS: dict[str, Parameters] = {
     **{name: _row("x") for name in _UNARY.split()},
-    **{name: _row("a b") for name in ("saturating_add", "saturating_sub", "saturating_mul", "mul_wide")},
+    **{name: _row("a b") for name in ("saturating_add", "saturating_sub", "saturating_mul")},
+    **{name: _row("a b") for name in ("mul_wide", "clmul")},
     "min": _row("a b? axis?"),
     "max": _row("a b? axis?"),
     "clamp": _row("x lo hi"),

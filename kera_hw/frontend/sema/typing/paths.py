@@ -33,6 +33,7 @@ _FOREIGN: dict[str, tuple[str, str | None]] = {
             "rotate_left": "rotl", "rotate_right": "rotr", "rol": "rotl", "ror": "rotr",
             "count_ones": "popcount", "countones": "popcount", "leading_zeros": "clz",
             "trailing_zeros": "ctz", "swap_bytes": "reverse_bytes", "fold": "reduce",
+            "carryless_mul": "clmul", "pclmulqdq": "clmul",
         }.items()
     },
     **dict.fromkeys(
