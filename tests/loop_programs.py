@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from kera_hw.graph import Export
 from kera_hw.graph.generate import GraphGenerator, generatable_ops
 from kera_hw.interp import run_region
 from kera_hw.loops.evaluator import run_program
-from kera_hw.loops.program import Alloc, For, Kind, LoopProgram, Op, statements
+from kera_hw.loops.program import Alloc, Block, For, Kind, Load, LoopProgram, Op, blocks_of, statements
 from kera_hw.loops.transforms import TRANSFORMS, Step
 from kera_hw.loops.transforms.storage import MEMORIES, SPREADS
 from kera_hw.numerics.arrays import Array
@@ -69,23 +70,50 @@ def same_bits(a: Array, b: Array) -> bool:
 
 
 def random_step(program: LoopProgram, below: random.Random) -> Step:
-    """A step that fits the program's names; it may well be refused."""
+    """A step with arguments that its transform might take; it may well be refused."""
     inside = list(statements(program.body))
-    loops = [item.var.name for item in inside if isinstance(item, For)] or ["none"]
+    loops = [item for item in inside if isinstance(item, For)]
     temps = [item.buffer.name for item in inside if isinstance(item, Alloc)] or ["none"]
     buffers = [*temps, *(buffer.name for buffer in program.buffers)]
-    opcodes = [item.opcode for item in inside if isinstance(item, Op)] or ["integer.add"]
-    name, loop, count = below.choice(list(TRANSFORMS)), below.choice(loops), below.randrange
+    name, count = below.choice(list(TRANSFORMS)), below.randrange
+    fitting = [item for item in loops if _suits(name, item)] if below.randrange(4) else loops
+    loop = below.choice(fitting or loops) if loops else None
+    var, body = ("none", ()) if loop is None else (loop.var.name, list(statements(loop.body)))
+    opcodes = [item.opcode for item in body if isinstance(item, Op)] or ["integer.add"]
+    loaded = [item.buffer for item in body if isinstance(item, Load)] or buffers
     arguments: dict[str, tuple[str | int, ...]] = {
-        "fuse": (loop, loops[min(loops.index(loop) + below.randrange(1, 4), len(loops) - 1)]),
-        "fission": (loop, count(1, 6)), "interchange": (loop,), "tile": (loop, count(1, 6)),
-        "unroll": (loop,), "unroll_and_jam": (loop, count(2, 5)), "inline": (below.choice(temps),),
-        "contract": (below.choice(temps),), "vectorise": (loop, count(2, 5)),
-        "parallelise": (loop, below.choice(["threads", "grid", "block"])),
-        "pack": (loop, below.choice(buffers)), "place": (below.choice(buffers), below.choice(MEMORIES)),
+        "fuse": below.choice(_neighbours(program.body) or [(var, var)]),
+        "fission": (var, count(1, 6)), "interchange": (var,), "tile": (var, count(1, 6)),
+        "unroll": (var,), "unroll_and_jam": (var, count(2, 5)), "inline": (below.choice(temps),),
+        "contract": (below.choice(temps),), "vectorise": (var, count(2, 5)),
+        "parallelise": (var, below.choice(["threads", "grid", "block"])),
+        "pack": (var, below.choice(loaded)), "place": (below.choice(buffers), below.choice(MEMORIES)),
         "bank": (below.choice(buffers), count(2), count(1, 4), below.choice(SPREADS)),
         "stream": (below.choice(buffers),), "double_buffer": (below.choice(temps),),
-        "pipeline": (loop, count(1, 7), below.choice(["other=1", "load=1 store=1 other=0", "other=2"])),
-        "share": (loop, below.choice(opcodes), count(1, 3)),
+        "pipeline": (var, count(1, 7), below.choice(["other=1", "load=1 store=1 other=0", "other=2"])),
+        "share": (var, below.choice(opcodes), count(1, 3)),
     }
     return Step(name, arguments[name])
+
+
+def _suits(transform: str, loop: For) -> bool:
+    """Whether a transform might take a loop, at a glance."""
+    inner = sum(isinstance(item, For) for item in loop.body.body)
+    match transform:
+        case "interchange":
+            return inner == len(loop.body.body) == 1
+        case "unroll_and_jam":
+            return inner == 1 and not loop.carried
+        case "pipeline":
+            return not inner
+        case "vectorise" | "parallelise" | "fission":
+            return not loop.carried
+        case _:
+            return True
+
+
+def _neighbours(block: Block) -> list[tuple[str, str]]:
+    """Loops that follow each other, with as many rounds."""
+    loops = [item for item in block.body if isinstance(item, For)]
+    found = [(a.var.name, b.var.name) for a, b in pairwise(loops) if a.count == b.count]
+    return [*found, *(pair for item in block.body for part in blocks_of(item) for pair in _neighbours(part))]

@@ -227,3 +227,41 @@ def test_a_rest_is_a_loop_of_its_own() -> None:
     loops = [item for item in statements(after.body) if isinstance(item, For)]
     counts = [item.count for item in loops if item.var.name.startswith("i7")]
     assert counts == [1, 2, 1] and verify_loops(after) == []
+
+
+SLICES = """loops f
+in.x: param u8[4, 3]
+out.0: result u8[4]
+{
+  t1: temp u8[4, 3]
+  t2: temp u8[4, 1]
+  for i3 < 4 {
+    parallel i4 < 3 {
+      v5: u8 = load in.x[i3, i4]
+      store t1[i3, i4] v5
+      v6: u8 = load t1[i3, i4]
+    }
+    v7: u8 = load t1[i3, 0]
+    v8: u8 = load t1[i3, 2]
+    v9: u8 = integer.add v7 v8
+    store t2[i3, 0] v9
+    for i10 < 2 (v11: u8 = v9 -> v12) {
+      v13: u8 = load t2[i3, 0]
+      v14: u8 = integer.mul v11 v13
+      yield v14
+    }
+    store out.0[i3] v12
+  }
+}
+"""
+
+
+def test_a_temporary_shrinks_to_what_a_round_needs() -> None:
+    """A slice of each round; then what was stored is taken where it is loaded, in inner loops too."""
+    before = parse_program(SLICES)
+    after = apply_plan(before, [Step("contract", ("t1",)), Step("contract", ("t2",))])
+    text = print_program(after)
+    assert "    t1: temp u8[3]\n" in text and "t2" not in text and text.count("load t1") == 2
+    assert verify_loops(after) == [] and runs(after) == runs(before)
+    with pytest.raises(Refused, match="`t1` is read in another round or place than it is written"):
+        apply_plan(after, [Step("contract", ("t1",))])

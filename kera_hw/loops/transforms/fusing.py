@@ -1,4 +1,4 @@
-"""Loops joined and parted, and buffers that vanish when producer and consumer share a round."""
+"""Loops joined and parted."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -10,15 +10,13 @@ from kera_hw.loops.program import (
     For,
     Load,
     LoopProgram,
-    Operand,
     Statement,
     Store,
     Var,
-    blocks_of,
     statements,
 )
-from kera_hw.loops.rewrite import Copier, Names, defined, indexing, replaced, used, with_block
-from kera_hw.loops.transforms.reason import Refused, plain_loop, temporary_named
+from kera_hw.loops.rewrite import Copier, Names, defined, indexing, replaced, used
+from kera_hw.loops.transforms.reason import Refused, plain_loop
 
 
 def fuse(program: LoopProgram, first: str, second: str) -> LoopProgram:
@@ -107,52 +105,3 @@ def fission(program: LoopProgram, loop: str, at: int) -> LoopProgram:
 def _names_used(block: Block) -> set[str]:
     names = {var.name for var in used(block) | indexing(block)}
     return names | {item.buffer for item in statements(block) if isinstance(item, (Load, Store))}
-
-
-def contract(program: LoopProgram, buffer: str) -> LoopProgram:
-    """A temporary that each round writes before it reads becomes a scalar, and is gone.
-
-    Every load follows a store of the same index in the same round, with no other store between.
-    """
-    temporary_named(program, buffer)
-    body = _forwarded(program.body, buffer)
-    if any(isinstance(item, Load) and item.buffer == buffer for item in statements(body)):
-        raise Refused(f"`{buffer}` is read in another round or place than it is written.")
-    return replace(program, body=_without(body, buffer))
-
-
-def _forwarded(block: Block, buffer: str) -> Block:
-    """Loads that follow a store of the same element in one block, replaced by what was stored."""
-    known: dict[object, Operand] = {}
-    values: dict[Var, Operand] = {}
-    made: list[Statement] = []
-    for original in block.body:
-        statement = Copier(values).statement(original) if values else original
-        match statement:
-            case Store(buffer=name, index=index, value=value) if name == buffer:
-                known = {index: value}
-            case Load(result=result, buffer=name, index=index) if name == buffer and index in known:
-                values[result] = known[index]
-                continue
-            case _:
-                pass
-        for which, inner in enumerate(blocks_of(statement)):
-            if any(isinstance(item, Store) and item.buffer == buffer for item in statements(inner)):
-                known = {}
-            statement = with_block(statement, which, _forwarded(inner, buffer))
-        made.append(statement)
-    return Block(tuple(made), tuple(map(Copier(values).operand, block.yields)))
-
-
-def _without(block: Block, buffer: str) -> Block:
-    """Neither declared nor stored to."""
-    kept: list[Statement] = []
-    for statement in block.body:
-        if isinstance(statement, Alloc) and statement.buffer.name == buffer:
-            continue
-        if isinstance(statement, Store) and statement.buffer == buffer:
-            continue
-        for which, inner in enumerate(blocks_of(statement)):
-            statement = with_block(statement, which, _without(inner, buffer))
-        kept.append(statement)
-    return replace(block, body=tuple(kept))

@@ -16,7 +16,8 @@ from typing import Any, cast
 from kera_hw.loops.claims import claims
 from kera_hw.loops.printer import print_program
 from kera_hw.loops.program import LoopProgram
-from kera_hw.loops.transforms.fusing import contract, fission, fuse
+from kera_hw.loops.transforms.contracting import contract
+from kera_hw.loops.transforms.fusing import fission, fuse
 from kera_hw.loops.transforms.inlining import inline
 from kera_hw.loops.transforms.jamming import unroll_and_jam
 from kera_hw.loops.transforms.nests import interchange, tile, unroll
