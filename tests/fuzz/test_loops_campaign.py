@@ -1,0 +1,53 @@
+"""The campaign over loop programs: a short run, its record, and all of it in `make check-long`."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kera_hw.loops.program import LoopProgram
+from kera_hw.loops.transforms import TRANSFORMS
+from kera_hw.loops.transforms.reason import with_loop
+from tests.fuzz import loops_campaign
+from tests.fuzz.loops_campaign import Tally, run
+
+
+def no_failure(tally: Tally, cases: int) -> None:
+    assert tally.failures == [] and tally.failed == 0 and tally.cases == cases
+    assert tally.without_loops < 0.05 * cases
+
+
+@pytest.mark.parametrize("chunk", range(3))
+def test_short_campaign(chunk: int) -> None:
+    tally = run(80, 50_000 + 80 * chunk)
+    no_failure(tally, 80)
+    assert {"fuse", "inline", "contract"} <= set(tally.planned_steps)
+    assert len(tally.random_steps) > 10 and set(tally.refused) == set(TRANSFORMS)
+
+
+def test_a_wrong_transform_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that leaves out the last round of a loop, one that lies about a loop, and one that breaks down."""
+    def shorter(program: LoopProgram, loop: str) -> LoopProgram:
+        return with_loop(program, loop, lambda whole: [replace(whole, count=max(whole.count - 1, 1))])
+
+    def at_once(program: LoopProgram, loop: str) -> LoopProgram:
+        return with_loop(program, loop, lambda whole: [replace(whole, parallel=True)])
+
+    def broken(program: LoopProgram, loop: str) -> LoopProgram:
+        raise ZeroDivisionError(loop)
+
+    for wrong in (shorter, at_once, broken):
+        monkeypatch.setitem(TRANSFORMS, "unroll", wrong)
+        assert run(40, 50_000).failed, wrong.__name__
+
+
+@pytest.mark.long
+def test_whole_campaign() -> None:
+    cases = 20_000
+    tally = run(cases, 0)
+    no_failure(tally, cases)
+    assert set(tally.random_steps) == set(TRANSFORMS)
+
+
+def test_the_record_is_of_some_code() -> None:
+    assert len(bytes.fromhex(loops_campaign.code_digest())) == 8
