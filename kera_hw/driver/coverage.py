@@ -11,8 +11,9 @@ from kera_hw.rtl.formal.graph import TABLE as FORMAL
 from kera_hw.rtl.lower.flatten import TABLE as RTL
 from kera_hw.target import TargetTable
 from kera_hw.target.coverage import BOUND, Line, lines, taken
+from kera_hw.wasm.compile import TABLE as WASM
 
-TABLES: dict[str, TargetTable[Any]] = {table.name: table for table in (INTERP, LOOPS, RTL, FORMAL)}
+TABLES: dict[str, TargetTable[Any]] = {table.name: table for table in (INTERP, LOOPS, RTL, FORMAL, WASM)}
 """A new target is one more row; what it says is held against the registry, and against what it does."""
 
 

@@ -1,7 +1,7 @@
 """Targets by name. A target makes an executor for one export; each is loaded only when asked for.
 
-One notation everywhere: `interp`, `rtl`, and `fpga:DEVICE`, which is hardware for that device and, where
-something is to be executed, its simulation. A device beside the target, `--device X`, means the same.
+One notation everywhere: `interp`, `rtl`, `wasm`, and `fpga:DEVICE`, which is hardware for that device and,
+where something is to be executed, its simulation. A device beside the target, `--device X`, means the same.
 """
 
 from __future__ import annotations
@@ -31,8 +31,14 @@ def _rtl(graph: Graph, export: Export, options: TargetOptions) -> Executor:
     return RtlExecutor(graph, export, options)
 
 
-TARGETS: dict[str, Loader] = {"interp": _interp, "rtl": _rtl}
-COVERED = ("interp", "loops", "rtl", "formal")
+def _wasm(graph: Graph, export: Export, options: TargetOptions) -> Executor:
+    from kera_hw.driver.wasm_target import WasmExecutor
+
+    return WasmExecutor(graph, export)
+
+
+TARGETS: dict[str, Loader] = {"interp": _interp, "rtl": _rtl, "wasm": _wasm}
+COVERED = ("interp", "loops", "rtl", "formal", "wasm")
 """What has a table of operations (``driver.coverage``): targets, loop programs, and proofs."""
 
 

@@ -29,9 +29,10 @@ def run_export(export: Export, inputs: Mapping[str, Value], batch: int | bool = 
     export = without_probes(export)
     check_supported(export)
     if batch is False:
-        return unflatten_value(export.result, run_leaves(export, _arguments(export, inputs, None), 1), False)
+        leaves = run_leaves(export, flatten_inputs(export, inputs, None), 1)
+        return unflatten_value(export.result, leaves, False)
     items = _count(export, inputs) if batch is True else batch
-    return unflatten_value(export.result, run_leaves(export, _arguments(export, inputs, items), items))
+    return unflatten_value(export.result, run_leaves(export, flatten_inputs(export, inputs, items), items))
 
 
 def run_leaves(export: Export, args: list[Array], items: int) -> list[Array]:
@@ -91,7 +92,11 @@ def _count(export: Export, inputs: Mapping[str, Value]) -> int:
     return items
 
 
-def _arguments(export: Export, inputs: Mapping[str, Value], count: int | None) -> list[Array]:
+def flatten_inputs(export: Export, inputs: Mapping[str, Value], count: int | None) -> list[Array]:
+    """Parameter leaves of ``count`` items (None: of one, without an axis for it).
+
+    Raises KeraError: K0911 to K0915.
+    """
     wanted = [name for name, _ in export.params]
     for name in inputs:
         if name not in wanted:

@@ -17,4 +17,7 @@ TABLE: Table = (
     ("K0704", "operation that a target was not told about",
      "The registry has an operation that this target's table neither lowers nor refuses: a gap in kera, not "
      "in the program. Run the function on another target, and report it."),
+    ("K0705", "larger than WebAssembly takes",
+     "Engines limit the code, the local values and the memory of a module. Split the function, or keep its "
+     "loops: what is written out takes room for every round."),
 )

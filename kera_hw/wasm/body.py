@@ -1,0 +1,437 @@
+"""Statements of a loop program in native operations as structured code of WebAssembly."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from itertools import chain
+
+from kera_hw.legal.native import Signature
+from kera_hw.loops.program import (
+    Alloc,
+    Block,
+    Buffer,
+    Carried,
+    For,
+    If,
+    Index,
+    Load,
+    LoopProgram,
+    Op,
+    Operand,
+    Statement,
+    Store,
+    Var,
+    While,
+)
+from kera_hw.types import BoolType, IntType, Type
+from kera_hw.wasm import scalars, vectors
+from kera_hw.wasm.code import Code, value_type
+from kera_hw.wasm.layout import VECTOR_BYTES, Layout, element_bytes
+from kera_hw.wasm.lifetimes import Lifetimes, results_of
+from kera_hw.wasm.module import ValueType
+from kera_hw.wasm.operands import Held, ScalarSource, VectorSource
+from kera_hw.wasm.planning import ITEM, Plan, VectorLoop, flat_terms
+
+_CONTIGUOUS_LOADS = {16: "v128.load", 8: "v128.load64_zero", 4: "v128.load32_zero"}
+_CONTIGUOUS_STORES = {8: "v128.store64_lane", 4: "v128.store32_lane", 2: "v128.store16_lane"}
+_UNSIGNED_LIMIT = 1 << 32
+
+
+class Body:
+    """Writes one program's body. ``pointers``: locals with where an item's parameters and results lie."""
+
+    def __init__(
+        self, code: Code, program: LoopProgram, layout: Layout, plan: Plan, pointers: dict[str, int]
+    ) -> None:
+        self.code = code
+        self._layout = layout
+        self._plan = plan
+        self._pointers = pointers
+        self._buffers = {buffer.name: buffer for buffer in program.buffers}
+        self._lifetimes = Lifetimes(program.body)
+        self._held: dict[Var, Held] = {}
+        self._vector: VectorLoop | None = None
+
+    # Blocks
+
+    def block(self, block: Block) -> None:
+        """The statements; what nobody reads after one gives its local back."""
+        dying = self._lifetimes.dying[id(block)]
+        for k, statement in enumerate(block.body):
+            self._statement(statement)
+            for var in dying.get(k, ()):
+                self._forget(var)
+
+    @contextmanager
+    def lanes(self, loop: VectorLoop | None):
+        """Within it, statements are written for several rounds of the loop at once."""
+        before, self._vector = self._vector, loop
+        try:
+            yield
+        finally:
+            self._vector = before
+
+    def _statement(self, statement: Statement) -> None:
+        match statement:
+            case Op():
+                self._op(statement)
+            case Load():
+                self._load(statement)
+            case Store():
+                self._store(statement)
+            case Alloc(buffer=buffer):
+                self._buffers[buffer.name] = buffer
+            case For():
+                self._for(statement)
+            case While():
+                self._while(statement)
+            case If():
+                self._if(statement)
+
+    # Scalars
+
+    def _varies(self, var: Var) -> bool:
+        return self._vector is not None and var in self._vector.varying
+
+    def _held_of(self, operand: Operand) -> Held | None:
+        if not isinstance(operand, Var):
+            return None
+        held = self._held[operand]
+        if held.counter and self._varies(operand):
+            return self._iota(operand, held)
+        return held
+
+    def _iota(self, var: Var, held: Held) -> Held:
+        """The counter of a vector's loop as lanes: its rounds' numbers."""
+        assert self._vector is not None
+        self.code.get(held.local)
+        self.code.op("i64.extend_i32_u")
+        self.code.op("i64x2.splat")
+        self.code.op("v128.const", 1 << 64)
+        self.code.op("i64x2.add")
+        local = self.code.new_local(ValueType.V128)
+        self.code.set(local)
+        return Held(local, self._vector.count)
+
+    def _scalar(self, operand: Operand) -> ScalarSource:
+        return ScalarSource(self.code, operand, self._held_of(operand))
+
+    def _lanes_of(self, operand: Operand) -> VectorSource:
+        return VectorSource(self.code, operand, self._held_of(operand))
+
+    def _bind(self, var: Var, loose: bool = False, mask_bits: int = 0) -> None:
+        """The value on the stack becomes the scalar's."""
+        vector = self._varies(var)
+        local = self.code.new_local(ValueType.V128 if vector else value_type(var.type))
+        self.code.set(local)
+        lanes = self._vector.count if vector and self._vector is not None else 1
+        self._held[var] = Held(local, lanes, mask_bits, loose=loose)
+
+    def _forget(self, var: Var) -> None:
+        held = self._held.pop(var, None)
+        if held is not None:
+            self.code.release(held.local)
+
+    def _op(self, op: Op) -> None:
+        (result,) = op.results
+        signature = Signature(op.opcode, tuple(operand.type for operand in op.operands), result.type)
+        if self._varies(result):
+            assert self._vector is not None
+            sources = [self._lanes_of(operand) for operand in op.operands]
+            mask_bits = vectors.write(vectors.Lanes(self.code, self._vector.count, signature, sources))
+            self._bind(result, mask_bits=mask_bits)
+            return
+        rule = scalars.RULES.get(op.opcode)
+        assert rule is not None, f"{op.opcode} is no operation of WebAssembly"
+        self._bind(result, rule(self.code, [self._scalar(operand) for operand in op.operands], signature))
+
+    # Memory
+
+    def _address(self, buffer: Buffer, index: Index, lane: int = 0) -> int:
+        """Pushes an element's address but for the offset that it gives; ``lane``: of which round."""
+        constant, terms = flat_terms(buffer, index)
+        private = self._vector is not None and buffer.name in self._vector.private
+        each = VECTOR_BYTES if private else element_bytes(buffer.element)
+        if lane and self._vector is not None:
+            constant += terms.get(self._vector.var, 0) * lane
+        terms.pop(ITEM, None)
+        pointer = self._pointers.get(buffer.name)
+        offset = constant * each + (0 if pointer is not None else self._layout.addresses[buffer.name])
+        forward = all(c >= 0 and self._never_negative(var) for var, c in terms.items())
+        immediate = offset if forward and 0 <= offset < _UNSIGNED_LIMIT else 0
+        started = pointer is not None
+        if pointer is not None:
+            self.code.get(pointer)
+        if immediate != offset or (not started and not terms):
+            self.code.number(offset - immediate)
+            if started:
+                self.code.op("i32.add")
+            started = True
+        for var, coefficient in terms.items():
+            self._push_index(var, lane)
+            if coefficient * each != 1:
+                self.code.number(coefficient * each)
+                self.code.op("i32.mul")
+            if started:
+                self.code.op("i32.add")
+            started = True
+        return immediate
+
+    def _never_negative(self, var: Var) -> bool:
+        return self._held[var].counter or (isinstance(var.type, IntType) and not var.type.signed)
+
+    def _push_index(self, var: Var, lane: int) -> None:
+        """A variable of an index as an i32."""
+        held = self._held[var]
+        if held.counter:
+            self.code.get(held.local)
+            return
+        if held.lanes > 1:
+            self.code.get(held.local)
+            vectors.extract(self.code, var.type, lane)
+        else:
+            ScalarSource(self.code, var, held).push()
+        if value_type(var.type) is ValueType.I64:
+            self.code.op("i32.wrap_i64")
+
+    def _moving(self, buffer: Buffer, index: Index) -> dict[Var, int]:
+        _, terms = flat_terms(buffer, index)
+        return {var: c for var, c in terms.items() if self._varies(var)}
+
+    def _load(self, load: Load) -> None:
+        buffer = self._buffers[load.buffer]
+        kind = buffer.element
+        if not self._varies(load.result):
+            offset = self._address(buffer, load.index)
+            self.code.op(f"{scalars.prefix(kind)}.load{_narrow(kind)}", offset)
+            self._bind(load.result)
+            return
+        assert self._vector is not None
+        moving, lanes = self._moving(buffer, load.index), self._vector.count
+        if not moving:
+            self._load_uniform(buffer, load.index)
+        elif moving == {self._vector.var: 1} and lanes * element_bytes(kind) in _CONTIGUOUS_LOADS:
+            offset = self._address(buffer, load.index)
+            self.code.op(_CONTIGUOUS_LOADS[lanes * element_bytes(kind)], offset)
+        else:
+            self._gather(buffer, load.index, lanes)
+        self._bind(load.result)
+
+    def _load_uniform(self, buffer: Buffer, index: Index) -> None:
+        """Of a temporary with a place a lane: all lanes. Of another, the element in all lanes."""
+        assert self._vector is not None
+        offset = self._address(buffer, index)
+        if buffer.name in self._vector.private:
+            self.code.op("v128.load", offset)
+            return
+        self.code.op(f"{scalars.prefix(buffer.element)}.load{_narrow(buffer.element)}", offset)
+        vectors.splat(self.code, buffer.element)
+
+    def _gather(self, buffer: Buffer, index: Index, lanes: int) -> None:
+        """Every lane's element from where it lies."""
+        whole = self.code.new_local(ValueType.V128)
+        self.code.op("v128.const", 0)
+        self.code.set(whole)
+        for lane in range(lanes):
+            offset = self._address(buffer, index, lane)
+            self.code.get(whole)
+            self.code.op(f"v128.load{element_bytes(buffer.element) * 8}_lane", offset, lane)
+            self.code.set(whole)
+        self.code.get(whole)
+        self.code.release(whole)
+
+    def _store(self, store: Store) -> None:
+        buffer = self._buffers[store.buffer]
+        kind = buffer.element
+        size = element_bytes(kind)
+        moving = self._moving(buffer, store.index)
+        private = self._vector is not None and buffer.name in self._vector.private
+        if not moving and not private:
+            offset = self._address(buffer, store.index)
+            self._scalar(store.value).push(loose=True)
+            bits = {1: "8", 2: "16"}.get(size, "")
+            self.code.op(f"{scalars.prefix(kind)}.store{bits}", offset)
+            return
+        assert self._vector is not None
+        lanes = self._vector.count
+        if private or (moving == {self._vector.var: 1} and lanes * size == VECTOR_BYTES):
+            offset = self._address(buffer, store.index)
+            self._lanes_of(store.value).push()
+            self.code.op("v128.store", offset)
+            return
+        value = self.code.new_local(ValueType.V128)
+        self._lanes_of(store.value).push()
+        self.code.set(value)
+        if moving == {self._vector.var: 1} and lanes * size in _CONTIGUOUS_STORES:
+            offset = self._address(buffer, store.index)
+            self.code.get(value)
+            self.code.op(_CONTIGUOUS_STORES[lanes * size], offset, 0)
+        else:
+            for lane in range(lanes):
+                offset = self._address(buffer, store.index, lane)
+                self.code.get(value)
+                self.code.op(f"v128.store{size * 8}_lane", offset, lane)
+        self.code.release(value)
+
+    # Control
+
+    def _for(self, loop: For) -> None:
+        vector = self._plan.get(id(loop)) if self._vector is None else None
+        rest = loop.count
+        if vector is not None:
+            rest = loop.count % vector.count
+            with self.lanes(vector):
+                self.counted(loop.var, 0, loop.count - rest, vector.count, loop.body)
+            if rest:
+                self.counted(loop.var, loop.count - rest, loop.count, 1, loop.body)
+            return
+        self._carry(loop.carried)
+        if loop.count:
+            counter = self._start(loop.var, 0)
+            self.code.begin("loop")
+            self.block(loop.body)
+            self._advance(loop.carried, loop.body)
+            self._next(counter, 1)
+            self.code.number(loop.count)
+            self.code.op("i32.lt_u")
+            self.code.op("br_if", 0)
+            self.code.end()
+            self._forget(loop.var)
+        self._hand_out(loop.carried)
+
+    def counted(self, var: Var, first: int, end: int, step: int, body: Block) -> None:
+        """Rounds ``first``, ``first + step``, ... below ``end``, of which there is one at least."""
+        counter = self._start(var, first)
+        self.code.begin("loop")
+        self.block(body)
+        self._next(counter, step)
+        self.code.number(end)
+        self.code.op("i32.lt_u")
+        self.code.op("br_if", 0)
+        self.code.end()
+        self._forget(var)
+
+    def _start(self, var: Var, first: int) -> int:
+        counter = self.code.new_local(ValueType.I32)
+        self.code.number(first)
+        self.code.set(counter)
+        self._held[var] = Held(counter, counter=True)
+        return counter
+
+    def hold_counter(self, var: Var, local: int) -> None:
+        """A counter that somebody else steps."""
+        self._held[var] = Held(local, counter=True)
+
+    def _next(self, counter: int, step: int) -> None:
+        """The counter's next value, which stays on the stack."""
+        self.code.get(counter)
+        self.code.number(step)
+        self.code.op("i32.add")
+        self.code.op("local.tee", counter)
+
+    def _carry(self, carried: Sequence[Carried]) -> None:
+        """Locals for what is carried, which begin as the initial values."""
+        for one in carried:
+            self._give(one.inner, one.initial)
+
+    def _give(self, var: Var, value: Operand) -> None:
+        """A scalar of its own with that value."""
+        mask_bits = self._push(var, value)
+        self._bind(var, mask_bits=mask_bits)
+
+    def _push(self, var: Var, value: Operand) -> int:
+        """The value as ``var`` holds it; the width of its mask."""
+        if not self._varies(var):
+            self._scalar(value).push()
+            return 0
+        assert self._vector is not None
+        source = self._lanes_of(value)
+        if not isinstance(var.type, BoolType):
+            source.push()
+            return 0
+        width = vectors.VECTOR_BITS // self._vector.count
+        source.push_mask(width)
+        return width
+
+    def _advance(self, carried: Sequence[Carried], body: Block) -> None:
+        """The next values, all computed before any is replaced."""
+        for one, value in zip(carried, body.yields):
+            self._push(one.inner, value)
+        for one in reversed(carried):
+            self.code.set(self._held[one.inner].local)
+        self._drop(body)
+
+    def _drop(self, block: Block) -> None:
+        """What the block computed and gave is nobody's any more."""
+        made = set(chain.from_iterable(map(results_of, block.body)))
+        for value in dict.fromkeys(block.yields):
+            if isinstance(value, Var) and value in made:
+                self._forget(value)
+
+    def _hand_out(self, carried: Sequence[Carried]) -> None:
+        """What was carried goes on under the name that it has after the loop."""
+        for one in carried:
+            self._held[one.outer] = self._held.pop(one.inner)
+
+    def _while(self, loop: While) -> None:
+        self._carry(loop.carried)
+        rounds = self.code.new_local(ValueType.I32)
+        self.code.number(0)
+        self.code.set(rounds)
+        self.code.begin("block")
+        self.code.begin("loop")
+        self.code.get(rounds)
+        self.code.number(loop.most)
+        self.code.op("i32.ge_u")
+        self.code.op("br_if", 1)
+        self.block(loop.condition)
+        self._scalar(loop.condition.yields[0]).push()
+        self.code.op("i32.eqz")
+        self.code.op("br_if", 1)
+        self._drop(loop.condition)
+        self.block(loop.body)
+        self._advance(loop.carried, loop.body)
+        self._next(rounds, 1)
+        self.code.op("drop")
+        self.code.op("br", 0)
+        self.code.end()
+        self.code.end()
+        self.code.release(rounds)
+        self._hand_out(loop.carried)
+
+    def _if(self, branch: If) -> None:
+        results = {var: self._room(var) for var in branch.results}
+        self._scalar(branch.condition).push()
+        self.code.begin("if")
+        self._arm(branch, branch.then, results)
+        if branch.otherwise.body or branch.results:
+            self.code.otherwise()
+            self._arm(branch, branch.otherwise, results)
+        self.code.end()
+        self._held |= results
+
+    def _room(self, var: Var) -> Held:
+        if not self._varies(var):
+            return Held(self.code.new_local(value_type(var.type)))
+        assert self._vector is not None
+        lanes = self._vector.count
+        mask_bits = vectors.VECTOR_BITS // lanes if isinstance(var.type, BoolType) else 0
+        return Held(self.code.new_local(ValueType.V128), lanes, mask_bits)
+
+    def _arm(self, branch: If, arm: Block, results: dict[Var, Held]) -> None:
+        self.block(arm)
+        for var, value in zip(branch.results, arm.yields):
+            self._push(var, value)
+        for held in reversed(results.values()):
+            self.code.set(held.local)
+        self._drop(arm)
+
+
+def _narrow(kind: Type) -> str:
+    """The suffix of a load that extends."""
+    if isinstance(kind, BoolType):
+        return "8_u"
+    if scalars.is_narrow(kind):
+        assert isinstance(kind, IntType)
+        return f"{kind.width_bits}_{scalars.sign(kind)}"
+    return ""

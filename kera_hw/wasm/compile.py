@@ -1,0 +1,29 @@
+"""An export as a module: lowered to loops, joined, written out in native operations, encoded."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kera_hw.graph import Export
+from kera_hw.legal.legalise import legalise
+from kera_hw.legal.native import CAPABILITIES, Native
+from kera_hw.loops.transforms.greedy import fused
+from kera_hw.lower.export import TABLE as LOOPS
+from kera_hw.lower.export import lower_export
+from kera_hw.target import TargetTable
+from kera_hw.wasm.program import WasmModule, build_module
+
+HAS = ("bit-counts", "copysign", "minimum", "rotations", "saturating-conversions", "unsigned-conversions")
+"""What WebAssembly has beyond the native set."""
+BEYOND_NATIVE: Native = {row: domain for name in HAS for row, domain in CAPABILITIES[name].items()}
+
+TABLE: TargetTable[object] = replace(LOOPS, name="wasm", noun="WebAssembly")
+"""Whatever has loops has a module: native operations are all that is left of it."""
+
+
+def compile_export(export: Export, vectors: bool = True) -> WasmModule:
+    """The module of an export without observations; without ``vectors``, one round at a time.
+
+    Raises KeraError: K0701 for an operation without loops, K0705 for what is larger than engines take.
+    """
+    program, _ = fused(lower_export(export))
+    return build_module(legalise(program, BEYOND_NATIVE), vectors)

@@ -1,0 +1,73 @@
+"""Where everything lies in the module's memory.
+
+From the bottom: constants, what states begin with, the states, temporaries, then room for a batch's
+parameters and results, which the caller places. All begin at multiples of 16 bytes.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kera_hw.loops.program import Alloc, Block, Buffer, LoopProgram, blocks_of
+from kera_hw.types import BoolType, FloatType, IntType, Type
+from kera_hw.wasm.module import Data
+
+ALIGNMENT_BYTES = 16
+VECTOR_BYTES = 16
+FIRST_BYTE = 64
+"""Address 0 stays free, so that a wrong pointer is easier to see."""
+
+
+def element_bytes(kind: Type) -> int:
+    """Of a native element."""
+    if isinstance(kind, BoolType):
+        return 1
+    assert isinstance(kind, IntType | FloatType)
+    return kind.width_bits // 8
+
+
+def aligned(size_bytes: int) -> int:
+    return -(-size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """``addresses`` of what has one; ``resets``: (state, what it begins with, bytes)."""
+
+    addresses: Mapping[str, int]
+    data: tuple[Data, ...]
+    resets: tuple[tuple[int, int, int], ...]
+    end: int
+
+
+def lay_out(program: LoopProgram, private: frozenset[str]) -> Layout:
+    """A place for every buffer but parameters and results; those in ``private`` have one a lane."""
+    addresses: dict[str, int] = {}
+    data: list[Data] = []
+    resets: list[tuple[int, int, int]] = []
+    top = FIRST_BYTE
+    for buffer in program.buffers:
+        if buffer.kind in ("const", "state"):
+            size_bytes = buffer.size * element_bytes(buffer.element)
+            if any(buffer.data):
+                data.append(Data(top, buffer.data))
+            addresses[buffer.name], top = top, top + aligned(size_bytes)
+            if buffer.kind == "state":
+                resets.append((top, addresses[buffer.name], size_bytes))
+                addresses[buffer.name], top = top, top + aligned(size_bytes)
+    return Layout(addresses, tuple(data), tuple(resets), _temporaries(program.body, top, addresses, private))
+
+
+def _temporaries(block: Block, top: int, addresses: dict[str, int], private: frozenset[str]) -> int:
+    """Those of one block after another in the same place; the highest address used."""
+    end = top
+    for statement in block.body:
+        if isinstance(statement, Alloc):
+            buffer: Buffer = statement.buffer
+            each = VECTOR_BYTES if buffer.name in private else element_bytes(buffer.element)
+            addresses[buffer.name] = top
+            top += aligned(buffer.size * each)
+            end = max(end, top)
+        for inner in blocks_of(statement):
+            end = max(end, _temporaries(inner, top, addresses, private))
+    return end

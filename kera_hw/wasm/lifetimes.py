@@ -1,0 +1,69 @@
+"""When nobody reads a scalar any more, so that its local serves others."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kera_hw.loops.program import (
+    Block,
+    For,
+    If,
+    Index,
+    Load,
+    Op,
+    Statement,
+    Store,
+    Var,
+    While,
+    blocks_of,
+)
+from kera_hw.wasm.planning import statement_operands
+
+
+def _of_index(index: Index) -> Iterator[Var]:
+    return (var for axis in index for var, _ in axis.terms)
+
+
+def _own(statement: Statement) -> Iterator[Var]:
+    """What a statement reads, apart from the blocks inside."""
+    yield from (operand for operand in statement_operands(statement) if isinstance(operand, Var))
+    if isinstance(statement, Load | Store):
+        yield from _of_index(statement.index)
+
+
+class Lifetimes:
+    """``dying[id(block)][k]``: scalars of a block that its statement k is the last to mention."""
+
+    def __init__(self, body: Block) -> None:
+        self.dying: dict[int, Mapping[int, tuple[Var, ...]]] = {}
+        self._visit(body)
+
+    def _visit(self, block: Block) -> set[Var]:
+        """What the block mentions, of its own or from around."""
+        last: dict[Var, int] = {}
+        for k, statement in enumerate(block.body):
+            mentioned = set(_own(statement))
+            for inner in blocks_of(statement):
+                mentioned |= self._visit(inner)
+            mentioned |= set(results_of(statement))
+            last.update(dict.fromkeys(mentioned, k))
+        own = {var for statement in block.body for var in results_of(statement)}
+        kept = {operand for operand in block.yields if isinstance(operand, Var)}
+        groups: dict[int, list[Var]] = {}
+        for var in own - kept:
+            groups.setdefault(last[var], []).append(var)
+        self.dying[id(block)] = {k: tuple(vars_) for k, vars_ in groups.items()}
+        return (set(last) | kept) - own
+
+
+def results_of(statement: Statement) -> tuple[Var, ...]:
+    """The scalars that a statement gives to its block."""
+    match statement:
+        case Op(results=results) | If(results=results):
+            return results
+        case Load(result=result):
+            return (result,)
+        case For(carried=carried) | While(carried=carried):
+            return tuple(one.outer for one in carried)
+        case _:
+            return ()
+

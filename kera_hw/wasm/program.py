@@ -1,0 +1,125 @@
+"""A loop program in native operations as a module of WebAssembly.
+
+The module exports its memory and two functions. ``run(items, pointers...)`` computes a batch: one pointer for
+each parameter leaf, then each result leaf, at each of which the items' elements follow one another,
+row-major, in native types. ``reset()`` puts a stream's state back to its beginning, where it is at first.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kera_hw.loops.program import Buffer, LoopProgram
+from kera_hw.support import Diagnostic, KeraError
+from kera_hw.wasm.body import Body
+from kera_hw.wasm.code import Code
+from kera_hw.wasm.layout import Layout, element_bytes, lay_out
+from kera_hw.wasm.module import PAGE_BYTES, Data, Function, Module, ValueType, write_module
+from kera_hw.wasm.planning import ITEM, Plan, plan_vectors
+
+# What engines take (the JavaScript interface's limits, which wasmtime and browsers keep).
+MOST_CODE_BYTES = 7_654_321
+MOST_LOCALS = 50_000
+MOST_PARAMETERS = 1_000
+MOST_BYTES = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class WasmModule:
+    """``binary`` and how to call it: ``params`` and ``results`` in the order of the pointers; a batch may lie
+    from address ``room`` on. ``vector_loops``: how many loops run several rounds at once."""
+
+    name: str
+    binary: bytes
+    params: tuple[Buffer, ...]
+    results: tuple[Buffer, ...]
+    room: int
+    stateful: bool
+    vector_loops: int
+
+
+def build_module(program: LoopProgram, vectors: bool = True) -> WasmModule:
+    """The module of a program in native operations; without ``vectors``, one round at a time.
+
+    Raises KeraError (K0705) where it would be larger than engines take.
+    """
+    plan: Plan = plan_vectors(program) if vectors else {}
+    private = frozenset(name for loop in plan.values() for name in loop.private)
+    layout = lay_out(program, private)
+    params, results = program.of_kind("param"), program.of_kind("result")
+    run = _run(program, layout, plan, [*params, *results])
+    reset = _reset(layout)
+    pages = -(-layout.end // PAGE_BYTES)
+    for what, count, most in (
+        ("bytes of code", len(run.code), MOST_CODE_BYTES), ("local values", len(run.locals), MOST_LOCALS),
+        ("parameters and results", len(run.params), MOST_PARAMETERS),
+        ("bytes of memory", layout.end, MOST_BYTES),
+    ):
+        if count > most:
+            message = f"As a WebAssembly module, `{program.name}` has {count:,} {what}; {most:,} is the most."
+            raise KeraError([Diagnostic("K0705", message)])
+    module = Module(program.name, (run, reset), _beginnings(layout), max(pages, 1))
+    stateful = bool(layout.resets)
+    return WasmModule(
+        program.name, write_module(module), tuple(params), tuple(results), layout.end, stateful, len(plan)
+    )
+
+
+def _beginnings(layout: Layout) -> tuple[Data, ...]:
+    """The memory at the start: constants, and states twice, of which one copy stays."""
+    begin = {data.address: data for data in layout.data}
+    states = (Data(state, begin[first].contents) for state, first, _ in layout.resets if first in begin)
+    return (*layout.data, *states)
+
+
+def _reset(layout: Layout) -> Function:
+    code = Code(())
+    for state, first, size_bytes in layout.resets:
+        for number in (state, first, size_bytes):
+            code.number(number)
+        code.op("memory.copy")
+    return Function("reset", (), (), (), code.finish())
+
+
+def _run(program: LoopProgram, layout: Layout, plan: Plan, ports: list[Buffer]) -> Function:
+    """Item by item, or several at once and then the rest one by one."""
+    params = (ValueType.I32,) * (1 + len(ports))
+    code = Code(params)
+    items = 0
+    bases = {buffer.name: 1 + k for k, buffer in enumerate(ports)}
+    pointers = {name: code.new_local(ValueType.I32) for name in bases}
+    body = Body(code, program, layout, plan, pointers)
+    item = code.new_local(ValueType.I32)
+    body.hold_counter(ITEM, item)
+    loop = plan.get(id(program))
+
+    def rounds(step: int) -> None:
+        """While ``step`` items are left."""
+        code.begin("block")
+        code.begin("loop")
+        code.get(item)
+        code.number(step)
+        code.op("i32.add")
+        code.get(items)
+        code.op("i32.gt_u")
+        code.op("br_if", 1)
+        for buffer in ports:
+            code.get(item)
+            code.number(buffer.size * element_bytes(buffer.element))
+            code.op("i32.mul")
+            code.get(bases[buffer.name])
+            code.op("i32.add")
+            code.set(pointers[buffer.name])
+        body.block(program.body)
+        code.get(item)
+        code.number(step)
+        code.op("i32.add")
+        code.set(item)
+        code.op("br", 0)
+        code.end()
+        code.end()
+
+    if loop is not None:
+        with body.lanes(loop):
+            rounds(loop.count)
+    rounds(1)
+    return Function("run", params, (), code.locals, code.finish())
