@@ -110,6 +110,10 @@ def products(incomplete: str) -> list[str]:
     return _beginning(incomplete, PRODUCTS)
 
 
+def built_targets(incomplete: str) -> list[str]:
+    return _beginning(incomplete, ["wasm", *(name for name in _targets() if name.startswith("fpga:"))])
+
+
 def benches(incomplete: str) -> list[str]:
     from kera_hw.driver.testbench import KINDS
 

@@ -24,13 +24,17 @@ _TARGETS = {
         "--target", metavar="fpga:DEVICE", autocompletion=complete.hardware_targets,
         help="The device, such as fpga:ecp5-25k; its default is fpga:ecp5-85k.",
     ),
+    "built": typer.Option(
+        "--target", metavar="TARGET", autocompletion=complete.built_targets,
+        help="fpga:DEVICE, such as fpga:ecp5-25k (the default: fpga:ecp5-85k), or wasm.",
+    ),
     "any": typer.Option(
         "--target", metavar="TARGET", autocompletion=complete.targets,
-        help="interp (the default), rtl, or fpga:DEVICE, which is rtl as for that device.",
+        help="interp (the default), wasm, rtl, or fpga:DEVICE, which is rtl as for that device.",
     ),
 }  # fmt: skip
 
-Takes = Literal["hardware", "any"]
+Takes = Literal["hardware", "built", "any"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,11 @@ class HardwareRequest:
     dsp: int | None = None
     interface: str = "stream"
     emitter: str = "text"
+
+    @property
+    def is_wasm(self) -> bool:
+        """Whether the target is WebAssembly, which takes none of the other options."""
+        return self.target == "wasm" and self.device is None
 
     def for_hardware(self) -> TargetOptions:
         """Options of a command that plans or builds. Raises KeraError for a target that is no hardware."""
@@ -102,7 +111,7 @@ _OPTIONS: dict[str, Any] = {
 def takes_hardware(takes: Takes) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Gives a command these options in place of its parameter ``hardware``, a HardwareRequest.
 
-    ``takes`` says which targets there may be: hardware alone, or any that executes.
+    ``takes`` says which targets there may be: hardware alone, what is built, or any that executes.
     """
     options = {"target": Annotated[_Text, _TARGETS[takes]], **_OPTIONS}
     defaults = {item.name: item.default for item in fields(HardwareRequest)}

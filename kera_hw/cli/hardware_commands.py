@@ -93,7 +93,7 @@ def plan(
     output.finish(data, [*(loaded.diagnostics if json else ()), *design.diagnostics])
 
 
-@takes_hardware("hardware")
+@takes_hardware("built")
 def build(
     file: FileArgument,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="DIR", help="Directory for the results.")],
@@ -124,12 +124,13 @@ def build(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Build a function into Verilog, a bitstream, a report and a receipt.
+    """Build a function into Verilog, a bitstream, a report and a receipt; for wasm, into a module and loader.
 
     With --clock the plan is made again, up to twice, until place and route meets it.
     Examples: kera build fir.kera --fn fir --target fpga:ecp5-85k --clock 150MHz -o build/fir;
     kera build fir.kera --emitter amaranth --emit verilog -o build/fir;
-    kera build fir.kera --emit verilog --testbench verilog -o build/fir
+    kera build fir.kera --emit verilog --testbench verilog -o build/fir;
+    kera build fir.kera --target wasm -o build/fir
     """
     from kera_hw.driver.build import BUILD_STEPS, Benches
     from kera_hw.driver.build import build as build_export
@@ -137,6 +138,9 @@ def build(
 
     output = Output(json, quiet)
     check_choice("product (`--emit`)", emit, PRODUCTS)
+    if hardware.is_wasm:
+        _build_wasm(file, out, function, output)
+        return
     options = hardware.for_hardware()
     exported = Benches(tuple(benches or ()), vectors, tuple(inputs or ()))
     if inputs and not benches:
@@ -151,6 +155,21 @@ def build(
     headline = {key: value for key, value in result.plan.items() if key != "schedule"}
     data = {**headline, "directory": result.directory, "files": result.files, "logs": result.logs}
     output.finish(data, [*(loaded.diagnostics if json else ()), *result.diagnostics])
+
+
+def _build_wasm(file: Path, out: Path, function: str | None, output: Output) -> None:
+    """Writes the module, its loader, the graph, the plan and the receipt."""
+    from kera_hw.driver.wasm.build import build_wasm
+
+    loaded, graph = load_or_fail(file, output, lints=True)
+    export = export_or_fail(loaded, function, output)
+    result = build_wasm(graph, export, out)
+    bytes_, loops = result.plan["module_bytes"], result.plan["vector_loops"]
+    output.text(f"{export.name} for WebAssembly: {bytes_:,} bytes, {loops} loops run as vectors")
+    for name in result.files:
+        output.text(f"wrote {result.directory / name}")
+    data = {**result.plan, "directory": result.directory, "files": result.files}
+    output.finish(data, loaded.diagnostics if output.json else ())
 
 
 def _print_headline(output: Output, data: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ class Request:
     options: TargetOptions
     scale: float
     seed: int
-    emit: Literal["verilog", "bitstream"]
+    emit: Literal["verilog", "bitstream", "wasm"]
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self.options), "scale": self.scale, "seed": self.seed, "emit": self.emit}
@@ -67,14 +67,19 @@ class Receipt:
     def scale(self) -> float:
         return self.data["request"]["scale"]
 
+    @property
+    def emit(self) -> str:
+        return self.data["request"]["emit"]
+
     def is_of(self, plan: Mapping[str, Any]) -> bool:
         """Whether this is the receipt of that `plan.json`: its hash, what it names, and how it was placed."""
         named = ("fingerprint", "program_fingerprint", "function")
         achieved, request = plan.get("achieved"), self.data["request"]
+        circuit = "verilog" if achieved is None else "bitstream"
         return (
             hash_json(plan) == self.data["plan_sha3_256"]
             and all(plan.get(key) == self.data[key] for key in named)
-            and request["emit"] == ("verilog" if achieved is None else "bitstream")
+            and request["emit"] == ("wasm" if plan.get("target") == "wasm" else circuit)
             and (achieved is None or achieved.get("seed") == request["seed"])
         )
 
@@ -120,7 +125,7 @@ def _well_formed(data: Mapping[str, Any]) -> bool:
     rows, asked = cast("dict[str, Any]", artefacts), cast("dict[str, Any]", request)
     return (
         set(asked) == wanted
-        and asked["emit"] in PRODUCTS
+        and asked["emit"] in (*PRODUCTS, "wasm")
         and _is_number(asked["scale"], 1, _MOST_SCALE)
         and _is_number(asked["seed"], PLACEMENT_SEED.least, PLACEMENT_SEED.most)
         and all(isinstance(version, str) for version in cast("dict[str, Any]", tools).values())

@@ -10,9 +10,12 @@ from typing import Any, cast
 
 from kera_hw.driver.build import full_plan, verilog_files
 from kera_hw.driver.files import MAX_DATA_BYTES, read_bytes
-from kera_hw.driver.hardware import HardwareDesign, design_hardware
+from kera_hw.driver.hardware import design_hardware
 from kera_hw.driver.receipt import NAME, Receipt, hash_file, read_receipt, tool_versions
 from kera_hw.driver.session import load_program
+from kera_hw.driver.wasm.build import module_files, wasm_plan
+from kera_hw.driver.wasm.target import design_module
+from kera_hw.graph import Export, Graph
 from kera_hw.support import Diagnostic, KeraError
 
 # In `plan.json` from place and route, and of the program that the `.keg` was taken from.
@@ -134,19 +137,29 @@ def _again(
         return [Check(what, Diagnostic("K0810", message))]
     checks = [Check(what)]
     try:
-        design = design_hardware(loaded.graph, export, receipt.options, scale=receipt.scale)
+        made, plan_again = _made(receipt, loaded.graph, export)
     except KeraError as fault:
-        return [*checks, Check("the circuit can be made again", fault.diagnostics[0])]
+        return [*checks, Check("it can be made again", fault.diagnostics[0])]
     hint = "It was made by other versions; check it with those." if other_tools else None
-    again = {"plan.json": plan is not None and _same_plan(plan, design)}
-    for file, text in verilog_files(design).items():
-        again[file] = read_bytes(directory / file, MAX_DATA_BYTES) == text.encode()
+    again = {"plan.json": plan is not None and _same_plan(plan, plan_again)}
+    for file, content in made.items():
+        again[file] = read_bytes(directory / file, MAX_DATA_BYTES) == content
     for file, same in again.items():
         what = f"{file} comes out of {keg.name} again"
         message = f"{directory / file} is not what {keg.name} gives with the options in the receipt."
         fault = Diagnostic("K0811", message, notes=(hint,) if hint else ())
         checks.append(Check(what, None if same else fault))
     return checks
+
+
+def _made(receipt: Receipt, graph: Graph, export: Export) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """The files that follow from the graph and the options recorded, and `plan.json`. Raises KeraError."""
+    if receipt.emit == "wasm":
+        module = design_module(graph, export)
+        plan = wasm_plan(graph, export, module)
+        return module_files(export, module, receipt.fingerprint), plan
+    design = design_hardware(graph, export, receipt.options, scale=receipt.scale)
+    return {file: text.encode() for file, text in verilog_files(design).items()}, full_plan(design)
 
 
 def _written_plan(directory: Path) -> Mapping[str, Any] | None:
@@ -159,9 +172,9 @@ def _written_plan(directory: Path) -> Mapping[str, Any] | None:
     return cast("dict[str, Any]", written) if isinstance(written, dict) else None
 
 
-def _same_plan(written: Mapping[str, Any], design: HardwareDesign) -> bool:
+def _same_plan(written: Mapping[str, Any], made: Mapping[str, Any]) -> bool:
     """Whether the plan says what planning says again; what place and route measured is not repeated."""
-    again: Mapping[str, Any] = json.loads(json.dumps(full_plan(design)))
+    again: Mapping[str, Any] = json.loads(json.dumps(made))
 
     def lasting(plan: Mapping[str, Any]) -> dict[str, Any]:
         return {key: value for key, value in plan.items() if key not in _NOT_REPEATED}

@@ -32,7 +32,7 @@ def _rtl(graph: Graph, export: Export, options: TargetOptions) -> Executor:
 
 
 def _wasm(graph: Graph, export: Export, options: TargetOptions) -> Executor:
-    from kera_hw.driver.wasm_target import WasmExecutor
+    from kera_hw.driver.wasm.target import WasmExecutor
 
     return WasmExecutor(graph, export)
 

@@ -20,10 +20,11 @@ TABLE: TargetTable[object] = replace(LOOPS, name="wasm", noun="WebAssembly")
 """Whatever has loops has a module: native operations are all that is left of it."""
 
 
-def compile_export(export: Export, vectors: bool = True) -> WasmModule:
+def compile_export(export: Export, vectors: bool = True, fingerprint: str = "") -> WasmModule:
     """The module of an export without observations; without ``vectors``, one round at a time.
 
-    Raises KeraError: K0701 for an operation without loops, K0705 for what is larger than engines take.
+    ``fingerprint`` is what the module says it was made from, in a section of its own. Raises
+    KeraError: K0701 for an operation without loops, K0705 for what is larger than engines take.
     """
     program, _ = fused(lower_export(export))
-    return build_module(legalise(program, BEYOND_NATIVE), vectors)
+    return build_module(legalise(program, BEYOND_NATIVE), vectors, fingerprint)

@@ -16,6 +16,8 @@ from kera_hw.wasm.layout import Layout, element_bytes, lay_out
 from kera_hw.wasm.module import PAGE_BYTES, Data, Function, Module, ValueType, write_module
 from kera_hw.wasm.planning import ITEM, Plan, plan_vectors
 
+SECTION = "kera.fingerprint"
+"""The custom section that names the graph."""
 # What engines take (the JavaScript interface's limits, which wasmtime and browsers keep).
 MOST_CODE_BYTES = 7_654_321
 MOST_LOCALS = 50_000
@@ -37,7 +39,7 @@ class WasmModule:
     vector_loops: int
 
 
-def build_module(program: LoopProgram, vectors: bool = True) -> WasmModule:
+def build_module(program: LoopProgram, vectors: bool = True, fingerprint: str = "") -> WasmModule:
     """The module of a program in native operations; without ``vectors``, one round at a time.
 
     Raises KeraError (K0705) where it would be larger than engines take.
@@ -57,7 +59,8 @@ def build_module(program: LoopProgram, vectors: bool = True) -> WasmModule:
         if count > most:
             message = f"As a WebAssembly module, `{program.name}` has {count:,} {what}; {most:,} is the most."
             raise KeraError([Diagnostic("K0705", message)])
-    module = Module(program.name, (run, reset), _beginnings(layout), max(pages, 1))
+    named = ((SECTION, fingerprint.encode()),) if fingerprint else ()
+    module = Module(program.name, (run, reset), _beginnings(layout), max(pages, 1), named)
     stateful = bool(layout.resets)
     return WasmModule(
         program.name, write_module(module), tuple(params), tuple(results), layout.end, stateful, len(plan)

@@ -1,4 +1,4 @@
-"""Modules of WebAssembly give the reference's bits: random graphs that reach every operation, and programs."""
+"""Modules of WebAssembly give the reference's bits: on random graphs for every operation, on programs."""
 from __future__ import annotations
 
 from collections.abc import Sequence
