@@ -6,9 +6,10 @@ from dataclasses import replace
 from kera_hw.graph import Export
 from kera_hw.legal.legalise import legalise
 from kera_hw.legal.native import CAPABILITIES, Native
-from kera_hw.loops.transforms.greedy import fused
+from kera_hw.loops.transforms.planner import planned
 from kera_hw.lower.export import TABLE as LOOPS
 from kera_hw.lower.export import lower_export
+from kera_hw.support import KeraError
 from kera_hw.target import TargetTable
 from kera_hw.wasm.program import WasmModule, build_module
 
@@ -26,5 +27,8 @@ def compile_export(export: Export, vectors: bool = True, fingerprint: str = "") 
     ``fingerprint`` is what the module says it was made from, in a section of its own. Raises
     KeraError: K0701 for an operation without loops, K0705 for what is larger than engines take.
     """
-    program, _ = fused(lower_export(export))
+    faults = TABLE.faults(export.region)
+    if faults:
+        raise KeraError(faults)
+    program = planned(lower_export(export)).after
     return build_module(legalise(program, BEYOND_NATIVE), vectors, fingerprint)

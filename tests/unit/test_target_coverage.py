@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import wasmtime
 
 from kera_hw.driver.coverage import TABLES
 from kera_hw.driver.targets import COVERED
@@ -27,6 +28,7 @@ from kera_hw.target import Refusal, TargetTable
 from kera_hw.target.coverage import BOUND, gaps, variants
 from kera_hw.target.minimal import TYPES, Minimal, minimal_programs
 from kera_hw.types import F16, F64, IntType, numpy_dtype, shape_of
+from kera_hw.wasm.compile import compile_export
 
 
 def _interp(export: Export) -> str | None:
@@ -41,6 +43,16 @@ def _loops(export: Export) -> str | None:
     except KeraError as refused:
         return "; ".join(item.message for item in refused.diagnostics)
     assert verify_loops(program) == []
+    return None
+
+
+def _wasm(export: Export) -> str | None:
+    """Compiled, and by a foreign engine's validator."""
+    try:
+        module = compile_export(export)
+    except KeraError as refused:
+        return "; ".join(item.message for item in refused.diagnostics)
+    wasmtime.Module.validate(wasmtime.Engine(), module.binary)
     return None
 
 
@@ -61,7 +73,7 @@ def _formal(export: Export) -> str | None:
 
 
 DO: dict[str, Callable[[Export], str | None]] = {
-    "interp": _interp, "loops": _loops, "rtl": _rtl, "formal": _formal,
+    "interp": _interp, "loops": _loops, "rtl": _rtl, "formal": _formal, "wasm": _wasm,
 }
 """What is against lowering an export, as each target itself says."""
 
