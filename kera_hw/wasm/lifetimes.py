@@ -66,4 +66,3 @@ def results_of(statement: Statement) -> tuple[Var, ...]:
             return tuple(one.outer for one in carried)
         case _:
             return ()
-

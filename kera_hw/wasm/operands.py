@@ -96,5 +96,3 @@ def push_literal(code: Code, literal: Literal) -> None:
     if isinstance(kind, IntType):
         bits = kind.wrap(bits) & ((1 << int(where[1:])) - 1)
     code.op(f"{where}.const", bits)
-
-
