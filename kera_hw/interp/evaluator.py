@@ -193,6 +193,15 @@ def run_region(region: Region, args: Sequence[Array], batch: int) -> list[Array]
     return Context(batch).execute(compile_region(region), args)
 
 
+def run_operation(
+    opcode: str, args: Sequence[Array], arg_types: tuple[Type, ...], attrs: Attrs
+) -> tuple[tuple[Type, ...], Sequence[Array]]:
+    """The result types and results of one operation on canonical operands, each a batch of one."""
+    spec = OPS[opcode]
+    types = spec.infer(arg_types, attrs)
+    return types, spec.evaluate(EvalCall(Context(1), tuple(args), arg_types, types, attrs))
+
+
 def unsupported_ops(region: Region) -> list[tuple[str, Type]]:
     """Operations (with the type at fault) that evaluation would refuse, nested regions included."""
     found: dict[tuple[str, Type], None] = {}

@@ -3,9 +3,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kera_hw.graph import Ref
+from kera_hw.graph import Ref, Store
 from kera_hw.ops.spec import Array
-from kera_hw.types import FixType, IntType, Type, element_type, numpy_dtype, shape_of
+from kera_hw.types import FloatType, Type, element_type, numpy_dtype, shape_of
+
+# A constant larger than this would make the file larger than the program that computes it.
+MAX_ELEMENTS = 4096
 
 
 def constant_array(ref: Ref) -> Array | None:
@@ -19,19 +22,20 @@ def constant_array(ref: Ref) -> Array | None:
 
 
 def splat_value(ref: Ref) -> int | None:
-    """The one raw integer that a constant of ints, fix or bool holds everywhere, or None."""
-    kind = element_type(ref.type)
+    """The one raw integer (bits of a float) that a constant holds everywhere, or None."""
     array = constant_array(ref)
-    if array is None or array.size == 0 or kind.__class__.__name__ == "FloatType":
+    if array is None or array.size == 0:
         return None
+    if isinstance(element_type(ref.type), FloatType):
+        array = np.ascontiguousarray(array).view(np.dtype(f"u{array.dtype.itemsize}"))
     first = array.reshape(-1)[0]
     return int(first) if bool(np.all(array == first)) else None
 
 
-def all_ones(kind: Type) -> int:
-    """The raw integer with every bit set, in the type's own range (-1 when signed; 1 for bool)."""
-    kind = element_type(kind)
-    raw = kind.raw if isinstance(kind, FixType) else kind
-    if isinstance(raw, IntType):
-        return -1 if raw.signed else raw.max
-    return 1
+def constant_of_bits(store: Store, kind: Type, value: int) -> Ref:
+    """A constant that holds a raw integer (bits of a float) everywhere."""
+    dtype = numpy_dtype(kind)
+    if isinstance(element_type(kind), FloatType):
+        bits = np.full(shape_of(kind), value, np.dtype(f"u{dtype.itemsize}"))
+        return store.constant(kind, bits.view(dtype))
+    return store.constant(kind, np.full(shape_of(kind), value, dtype))

@@ -7,15 +7,13 @@ import numpy as np
 
 from kera_hw.graph import Graph, Ref, Store
 from kera_hw.graph.analysis import Work
-from kera_hw.interp import run_region, unsupported_ops
+from kera_hw.interp import run_operation, unsupported_ops
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Trait
-from kera_hw.passes.constants import constant_array
+from kera_hw.passes.constants import MAX_ELEMENTS, constant_array
 from kera_hw.passes.rewrite import Candidate, Rewriter
 from kera_hw.types import TensorType, TokenType
 
-# A folded tensor larger than this would make the file larger than the program that computes it.
-MAX_ELEMENTS = 4096
 # More work than this belongs to a run, where it can be seen and stopped, not to a compiler pass.
 MAX_STEPS = 1_000_000
 
@@ -40,7 +38,8 @@ def _rule(node: Candidate, work: Work) -> Sequence[Ref] | None:
     if spec.traits & {Trait.SOURCE, Trait.OBSERVES} or node.opcode == "memory.transfer":
         return None
     values = [constant_array(ref) for ref in node.inputs]
-    if any(value is None for value in values) or not _small(node):
+    known = [value[np.newaxis] for value in values if value is not None]
+    if len(known) != len(values) or not _small(node):
         return None
     rebuilt = node.store.node(node.opcode, node.inputs, node.attrs)
     if work.node(rebuilt) > MAX_STEPS:
@@ -48,10 +47,10 @@ def _rule(node: Candidate, work: Work) -> Sequence[Ref] | None:
     region = node.store.region((), [rebuilt.out(i) for i in range(len(rebuilt.types))])
     if unsupported_ops(region):
         return None
-    results = run_region(region, [], 1)
+    types, results = run_operation(node.opcode, known, tuple(ref.type for ref in node.inputs), node.attrs)
     return [
         node.store.constant(kind, np.asarray(value)[0])
-        for kind, value in zip(rebuilt.types, results, strict=True)
+        for kind, value in zip(types, results, strict=True)
     ]
 
 

@@ -5,23 +5,19 @@ from __future__ import annotations
 from kera_hw.passes.fold_constants import fold_constants
 from kera_hw.passes.inline import inline_calls
 from kera_hw.passes.manager import Pass
-from kera_hw.passes.narrow import narrow
 from kera_hw.passes.prune import prune
-from kera_hw.passes.reduce_strength import reduce_strength
 from kera_hw.passes.simplify import simplify
 
 PASSES: dict[str, Pass] = {
     "inline_calls": inline_calls,
     "fold_constants": fold_constants,
     "simplify": simplify,
-    "reduce_strength": reduce_strength,
-    "narrow": narrow,
     "prune": prune,
 }
 
 PIPELINES: dict[str, tuple[str, ...]] = {
     "none": (),
-    "standard": ("inline_calls", "fold_constants", "simplify", "reduce_strength", "narrow", "prune"),
+    "standard": ("inline_calls", "fold_constants", "simplify", "prune"),
 }
 
 

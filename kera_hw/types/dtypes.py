@@ -60,6 +60,13 @@ class IntType(Type):
         value &= (1 << self.width_bits) - 1
         return value - (1 << self.width_bits) if self.signed and value >> (self.width_bits - 1) else value
 
+    @staticmethod
+    def holding(low: int, high: int) -> IntType:
+        """The narrowest type that holds ``low ..= high``: unsigned where no value is negative."""
+        if low >= 0:
+            return IntType(max(1, high.bit_length()), False)
+        return IntType(max((-low - 1).bit_length(), high.bit_length()) + 1, True)
+
     def encode(self, out: Encoder) -> None:
         out.raw(b"i" if self.signed else b"u").uint(self.width_bits)
 

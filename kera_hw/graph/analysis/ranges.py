@@ -5,22 +5,35 @@ in ``kera_hw.ops.intervals`` gives its result type's whole range, and a sum that
 """
 from __future__ import annotations
 
-from kera_hw.graph.node import Node, Ref, Region
+from kera_hw.graph.node import Node, Ref
 from kera_hw.ops.intervals import Interval, OpShape, apply_rule, type_interval
+from kera_hw.support import toposort
 
 
-class RegionRanges:
-    """Intervals of one region's outputs, computed once in topological order."""
+class Ranges:
+    """Intervals of outputs, each worked out when first asked for."""
 
-    def __init__(self, region: Region) -> None:
+    def __init__(self) -> None:
         self._known: dict[Node, Interval | None] = {}
-        for node in region.nodes():
-            self._known[node] = self._transfer(node) if len(node.types) == 1 else None
 
     def of(self, ref: Ref) -> Interval | None:
         """The interval of an output; None where the type has no integer range."""
-        return self._known.get(ref.node) or type_interval(ref.type)
+        if len(ref.node.types) > 1:
+            return type_interval(ref.type)
+        if ref.node not in self._known:
+            for node in toposort([ref.node], self._unknown):
+                if node not in self._known:
+                    self._known[node] = self._transfer(node)
+        return self._known[ref.node]
+
+    def _unknown(self, node: Node) -> list[Node]:
+        return [ref.node for ref in node.inputs if ref.node not in self._known]
 
     def _transfer(self, node: Node) -> Interval | None:
+        if len(node.types) != 1:
+            return None
         shape = OpShape(tuple(ref.type for ref in node.inputs), node.types[0], dict(node.attrs))
-        return apply_rule(node.opcode, [self.of(ref) for ref in node.inputs], shape)
+        return apply_rule(node.opcode, [self._of_input(ref) for ref in node.inputs], shape)
+
+    def _of_input(self, ref: Ref) -> Interval | None:
+        return type_interval(ref.type) if len(ref.node.types) > 1 else self._known[ref.node]

@@ -8,26 +8,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kera_hw.graph.laws import OF_CIRCUITS, decided
 from kera_hw.graph.node import Node, Origin, Ref
 from kera_hw.graph.store import Store
+from kera_hw.interp import run_operation
 from kera_hw.ops.intervals import Interval, OpShape, apply_rule, raw_interval
-from kera_hw.ops.registry import OPS
-from kera_hw.ops.spec import Array, AttrValue, EvalCall, RegionLike
+from kera_hw.ops.spec import Array, AttrValue
 from kera_hw.rtl.lower.budget import Meter
 from kera_hw.types import BOOL, FixType, FloatType, IntType, Type, element_type, numpy_dtype
 
 _FIELDS = frozenset({"bits.cat", "bits.extract", "bits.test"})
 """Wiring, taken for anything of its type while building. Technology mapping bounds it, from the finished
 region: what a region is, on which results of whole input spaces are recorded, does not hang on that."""
-
-
-class _OneItem:
-    """Evaluation context for scalars: a batch of one, and no regions to run."""
-
-    batch = 1
-
-    def run(self, region: RegionLike, args: Sequence[Array], batch: int | None = None) -> list[Array]:
-        raise AssertionError("a scalar operation runs no region")
 
 
 def width_of(kind: Type) -> int:
@@ -38,11 +30,6 @@ def width_of(kind: Type) -> int:
 def carrier(kind: Type) -> Type:
     """The type a scalar travels in through a flat region: a float as its bits, anything else as itself."""
     return IntType(kind.width_bits, False) if isinstance(kind, FloatType) else kind
-
-
-def index_type(limit: int) -> IntType:
-    """The smallest unsigned type holding 0 ..= limit."""
-    return IntType(max(1, limit.bit_length()), False)
 
 
 class Builder:
@@ -120,7 +107,7 @@ class Builder:
 
     # Operations
 
-    def op(self, opcode: str, *inputs: Ref, **attrs: AttrValue) -> Ref:
+    def op(self, opcode: str, /, *inputs: Ref, **attrs: AttrValue) -> Ref:
         """The simplified single result of an operation."""
         key = (opcode, inputs, tuple(attrs.items()) if attrs else None)
         found = self._memo.get(key)
@@ -153,19 +140,15 @@ class Builder:
         values = [self.value(ref) for ref in inputs]
         if inputs and None not in values:
             return self._fold(opcode, inputs, attrs)
-        rewrite = getattr(self, "_on_" + opcode.replace(".", "_"), None)
-        if rewrite is not None:
-            better = rewrite(inputs, values, attrs)
-            if better is not None:
-                return better
-        return self._make(opcode, inputs, attrs)
+        simpler = OF_CIRCUITS.simpler(self, opcode, inputs, attrs)
+        return self._make(opcode, inputs, attrs) if simpler is None else simpler
 
     def _make(self, opcode: str, inputs: tuple[Ref, ...], attrs: dict[str, AttrValue]) -> Ref:
         ref = Ref(self._node(opcode, inputs, attrs), 0)
         if ref not in self._ranges:
             self._ranges[ref] = self._interval(opcode, inputs, ref.type, attrs)
-        low, high = self._ranges[ref]
-        return self.const(ref.type, low) if low == high else ref
+        only = decided(self._ranges[ref])
+        return ref if only is None else self.const(ref.type, only)
 
     def _interval(
         self, opcode: str, inputs: tuple[Ref, ...], kind: Type, attrs: dict[str, AttrValue]
@@ -184,186 +167,10 @@ class Builder:
         return node
 
     def _fold(self, opcode: str, inputs: tuple[Ref, ...], attrs: dict[str, AttrValue]) -> Ref:
-        spec = OPS[opcode]
         kinds = tuple(ref.type for ref in inputs)
-        types = spec.infer(kinds, attrs)
-        args = tuple(np.array([self.value(r)]).astype(numpy_dtype(r.type)) for r in inputs)
-        (result, *_) = spec.evaluate(EvalCall(_OneItem(), args, kinds, types, attrs))
-        return self.const(types[0], int(result[0]))
-
-    # Rewrites. Each takes inputs, constant values (None where not constant) and attributes.
-
-    def _on_integer_add(self, x: tuple[Ref, ...], v: list[int | None], _: object) -> Ref | None:
-        return x[0] if v[1] == 0 else x[1] if v[0] == 0 else None
-
-    def _on_integer_sub(self, x: tuple[Ref, ...], v: list[int | None], _: object) -> Ref | None:
-        if v[1] == 0:
-            return x[0]
-        return self.const(x[0].type, 0) if x[0] == x[1] else None
-
-    def _on_integer_mul(self, x: tuple[Ref, ...], v: list[int | None], _: object) -> Ref | None:
-        for a, b in ((0, 1), (1, 0)):
-            if v[b] == 0:
-                return x[b]
-            if v[b] == 1:
-                return x[a]
-        return None
-
-    def _on_integer_div(self, x: tuple[Ref, ...], v: list[int | None], _: object) -> Ref | None:
-        divisor, kind = v[1], x[0].type
-        assert isinstance(kind, IntType)
-        if divisor is None or divisor <= 0 or divisor & (divisor - 1):
-            return None
-        shift = divisor.bit_length() - 1
-        if shift == 0:
-            return x[0]
-        amount = self.const(index_type(shift), shift)
-        if kind.signed and self.range(x[0])[0] < 0:
-            bias = self.const(kind, divisor - 1)
-            negative = self.op("compare.lt", x[0], self.const(kind, 0))
-            biased = self.op("integer.add", x[0], self.select(negative, bias, self.const(kind, 0)))
-            return self.op("bits.shr", biased, amount)
-        return self.op("bits.shr", x[0], amount)
-
-    def _on_integer_rem(self, x: tuple[Ref, ...], v: list[int | None], _: object) -> Ref | None:
-        divisor, kind = v[1], x[0].type
-        if divisor is None or divisor <= 0 or divisor & (divisor - 1):
-            return None
-        if self.range(x[0])[0] >= 0:
-            return self.op("bits.and", x[0], self.const(kind, divisor - 1))
-        quotient = self.op("integer.div", x[0], x[1])
-        shift = divisor.bit_length() - 1
-        multiple = self.op("bits.shl", quotient, self.const(index_type(shift), shift))
-        return self.op("integer.sub", x[0], multiple)
-
-    def _on_integer_abs(self, x: tuple[Ref, ...], _v: object, _: object) -> Ref | None:
-        return x[0] if self.range(x[0])[0] >= 0 else None
-
-    def _pick(self, x: tuple[Ref, ...], want_low: bool) -> Ref | None:
-        (a_low, a_high), (b_low, b_high) = self.range(x[0]), self.range(x[1])
-        if a_high <= b_low:
-            return x[0] if want_low else x[1]
-        if b_high <= a_low:
-            return x[1] if want_low else x[0]
-        return None
-
-    def _on_integer_min(self, x: tuple[Ref, ...], _v: object, _: object) -> Ref | None:
-        return self._pick(x, True)
-
-    def _on_integer_max(self, x: tuple[Ref, ...], _v: object, _: object) -> Ref | None:
-        return self._pick(x, False)
-
-    def _on_bits_and(self, x: tuple[Ref, ...], v: list[int | None], _: object) -> Ref | None:
-        if x[0] == x[1]:
-            return x[0]
-        ones = -1 if getattr(x[0].type, "signed", False) else raw_interval(x[0].type)[1]
-        for a, b in ((0, 1), (1, 0)):
-            if v[b] == 0:
-                return x[b]
-            if v[b] == ones:
-                return x[a]
-        return None
-
-    def _on_bits_or(self, x: tuple[Ref, ...], v: list[int | None], _: object) -> Ref | None:
-        if x[0] == x[1] or v[1] == 0:
-            return x[0]
-        if v[0] == 0:
-            return x[1]
-        ones = -1 if getattr(x[0].type, "signed", False) else raw_interval(x[0].type)[1]
-        return x[0] if v[0] == ones else x[1] if v[1] == ones else None
-
-    def _on_bits_xor(self, x: tuple[Ref, ...], v: list[int | None], _: object) -> Ref | None:
-        if x[0] == x[1]:
-            return self.const(x[0].type, 0)
-        return x[0] if v[1] == 0 else x[1] if v[0] == 0 else None
-
-    def _on_bits_not(self, x: tuple[Ref, ...], _v: object, _: object) -> Ref | None:
-        return x[0].node.inputs[0] if x[0].node.opcode == "bits.not" else None
-
-    def _on_bits_shl(self, x: tuple[Ref, ...], v: list[int | None], _: object) -> Ref | None:
-        if v[1] == 0 or v[0] == 0:
-            return x[0]
-        return self.const(x[0].type, 0) if v[1] is not None and v[1] >= width_of(x[0].type) else None
-
-    def _on_bits_shr(self, x: tuple[Ref, ...], v: list[int | None], _: object) -> Ref | None:
-        return x[0] if v[1] == 0 or v[0] == 0 else None
-
-    def _on_bits_rotl(self, x: tuple[Ref, ...], v: list[int | None], _: object) -> Ref | None:
-        return x[0] if v[1] is not None and v[1] % width_of(x[0].type) == 0 else None
-
-    _on_bits_rotr = _on_bits_rotl
-
-    def _on_convert_cast(self, x: tuple[Ref, ...], _v: object, attrs: dict[str, AttrValue]) -> Ref | None:
-        if x[0].type == attrs["type"]:
-            return x[0]
-        inner = x[0].node
-        if inner.opcode != "convert.cast":
-            return None
-        source, middle, target = inner.inputs[0].type, x[0].type, attrs["type"]
-        if not all(isinstance(kind, IntType) for kind in (source, middle, target)):
-            return None
-        low, high = self.range(inner.inputs[0])
-        keeps = raw_interval(middle)[0] <= low and high <= raw_interval(middle)[1]
-        if keeps or width_of(target) <= width_of(middle):  # type: ignore[arg-type]
-            return self.op("convert.cast", inner.inputs[0], type=target)
-        return None
-
-    def _on_convert_bitcast(self, x: tuple[Ref, ...], _v: object, attrs: dict[str, AttrValue]) -> Ref | None:
-        target, inner = attrs["type"], x[0].node
-        if x[0].type == target:
-            return x[0]
-        if inner.opcode != "convert.bitcast":
-            return None
-        kinds = (inner.inputs[0].type, x[0].type, target)
-        if any(isinstance(kind, FloatType) for kind in kinds):
-            return None  # a NaN is made canonical on the way
-        return self.op("convert.bitcast", inner.inputs[0], type=target)  # type: ignore[arg-type]
-
-    def _on_compare_lt(self, x: tuple[Ref, ...], _v: object, _: object) -> Ref | None:
-        (a_low, a_high), (b_low, b_high) = self.range(x[0]), self.range(x[1])
-        if a_high < b_low:
-            return self.const(BOOL, 1)
-        return self.const(BOOL, 0) if a_low >= b_high or x[0] == x[1] else None
-
-    def _on_compare_gt(self, x: tuple[Ref, ...], _v: object, _: object) -> Ref | None:
-        return self.op("compare.lt", x[1], x[0])
-
-    def _on_compare_le(self, x: tuple[Ref, ...], _v: object, _: object) -> Ref | None:
-        return self.op("bits.not", self.op("compare.lt", x[1], x[0]))
-
-    def _on_compare_ge(self, x: tuple[Ref, ...], _v: object, _: object) -> Ref | None:
-        return self.op("bits.not", self.op("compare.lt", x[0], x[1]))
-
-    def _on_compare_eq(self, x: tuple[Ref, ...], v: list[int | None], _: object) -> Ref | None:
-        (a_low, a_high), (b_low, b_high) = self.range(x[0]), self.range(x[1])
-        if a_high < b_low or b_high < a_low:
-            return self.const(BOOL, 0)
-        if x[0] == x[1]:
-            return self.const(BOOL, 1)
-        if x[0].type == BOOL:
-            for a, b in ((0, 1), (1, 0)):
-                if v[b] is not None:
-                    return x[a] if v[b] else self.op("bits.not", x[a])
-        return None
-
-    def _on_compare_ne(self, x: tuple[Ref, ...], _v: object, _: object) -> Ref | None:
-        return self.op("bits.not", self.op("compare.eq", *x))
-
-    def _on_control_select(self, x: tuple[Ref, ...], v: list[int | None], _: object) -> Ref | None:
-        if v[0] is not None:
-            return x[1] if v[0] else x[2]
-        if x[1] == x[2]:
-            return x[1]
-        if x[0].node.opcode == "bits.not":
-            return self.op("control.select", x[0].node.inputs[0], x[2], x[1])
-        if x[1].type != BOOL:
-            return None
-        unless = self.op("bits.not", x[0])
-        if v[1] is not None:
-            return self.op("bits.or", x[0], x[2]) if v[1] else self.op("bits.and", unless, x[2])
-        if v[2] is not None:
-            return self.op("bits.or", unless, x[1]) if v[2] else self.op("bits.and", x[0], x[1])
-        return None
+        args = tuple(np.array([self.value(ref)]).astype(numpy_dtype(ref.type)) for ref in inputs)
+        (kind, *_), (result, *_) = run_operation(opcode, args, kinds, attrs)
+        return self.const(kind, int(result[0]))
 
     # Shapes used by several lowerings
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.builder import Builder, index_type
+from kera_hw.rtl.lower.builder import Builder
+from kera_hw.types import IntType
 
 Step = Callable[[Builder, list[Ref]], list[Ref]]
 
@@ -19,7 +20,7 @@ def fold(builder: Builder, carried: Sequence[Ref], count: int, step: Step) -> li
     A result ``select(condition, next, same)`` makes a register that waits, which costs no multiplexer.
     """
     kinds = [ref.type for ref in carried]
-    index = index_type(count)
+    index = IntType.holding(0, count)
     inner = Builder(builder.store, meter=builder.meter)
     params = [builder.store.param(k + 1, kind) for k, kind in enumerate(kinds)]
     results = step(inner, params)

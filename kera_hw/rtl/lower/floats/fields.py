@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.builder import Builder, index_type, width_of
+from kera_hw.rtl.lower.builder import Builder, width_of
 from kera_hw.types import BOOL, FloatType, IntType, Type
 
 
@@ -223,12 +223,12 @@ class Wires:
         return self.builder.op("bits.shr", value, self._amount(amount))
 
     def _amount(self, amount: Ref | int) -> Ref:
-        return self.builder.const(index_type(amount), amount) if isinstance(amount, int) else amount
+        return self.builder.const(IntType.holding(0, amount), amount) if isinstance(amount, int) else amount
 
     def leading_zeros(self, value: Ref) -> Ref:
         """Zeros above the highest set bit of an unsigned vector (its width for 0), as narrow as that fits."""
         count = self.builder.op("bits.clz", value)
-        return self.cast(count, index_type(self.width(value)))
+        return self.cast(count, IntType.holding(0, self.width(value)))
 
 
 class Fields:

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.builder import Builder, index_type, width_of
+from kera_hw.rtl.lower.builder import Builder, width_of
 from kera_hw.rtl.lower.floats import words
 from kera_hw.rtl.lower.floats.words import Wide
-from kera_hw.types import BOOL
+from kera_hw.types import BOOL, IntType
 
 
 def leading_zeros(builder: Builder, number: Wide) -> Ref:
     """Zeros above the highest set bit, the width for zero, in the smallest type that holds the width."""
     width = number.width_bits
-    kind = index_type(width)
+    kind = IntType.holding(0, width)
     if width <= words.MOST_BITS:
         return builder.cast(builder.op("bits.clz", number.word), kind)
     low = width - words.MOST_BITS

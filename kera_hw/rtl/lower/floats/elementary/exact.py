@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.builder import Builder, index_type
+from kera_hw.rtl.lower.builder import Builder
 from kera_hw.types import BOOL, IntType, TensorType
 
 Range = tuple[int, int]
@@ -22,10 +22,7 @@ TILE_BITS = 18
 
 def type_of(span: Range) -> IntType:
     """The narrowest integer type of a range; unsigned where no value is negative."""
-    low, high = span
-    if low >= 0:
-        return IntType(max(1, high.bit_length()), False)
-    return IntType(max((-low - 1).bit_length(), high.bit_length()) + 1, True)
+    return IntType.holding(*span)
 
 
 class Exact:
@@ -86,7 +83,7 @@ class Exact:
         return self.fit(self.builder.op("bits.shr", value, self._amount(amount)))
 
     def _amount(self, amount: int) -> Ref:
-        return self.builder.const(index_type(amount), amount)
+        return self.builder.const(IntType.holding(0, amount), amount)
 
     def bits(self, value: Ref, high: int, low: int) -> Ref:
         """Bits ``high`` down to ``low`` of the two's complement form, unsigned."""
