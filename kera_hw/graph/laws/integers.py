@@ -261,4 +261,3 @@ PROGRAMS: tuple[Law, ...] = (
         for name in ("integer.add", "integer.sub", "integer.mul")
     ),
 )
-
