@@ -21,14 +21,12 @@ from kera_hw.loops.program import (
     While,
     statements,
 )
-from kera_hw.types import BoolType, FixType, FloatType, IntType, Type
+from kera_hw.ops.registry import OPS
+from kera_hw.ops.spec import Trait
+from kera_hw.types import BoolType, FixType, FloatType, IntType, Type, bit_width
 
-_MODULAR = frozenset({
-    *(f"integer.{verb}" for verb in ("add", "sub", "mul", "neg")),
-    *(f"fixed.{verb}" for verb in ("add", "sub", "neg")),
-    *(f"bits.{verb}" for verb in ("and", "or", "xor", "not", "extract", "test")),
-    "bits.reverse_bits", "bits.reverse_bytes",
-})
+_OWN_BITS = frozenset(f"bits.{verb}" for verb in ("extract", "test", "reverse_bits", "reverse_bytes"))
+"""Operations that take bits of their operand out by their places."""
 _MOVING = frozenset({"floating.neg", "floating.abs", "floating.is_nan"})
 
 
@@ -124,7 +122,7 @@ class _Search:
                 self._look(op.operands[1])
                 if self._forms.is_small(kinds[0]):
                     self._look(op.operands[0])
-            case opcode if opcode in _MODULAR:
+            case opcode if opcode in _OWN_BITS or _is_modular(op):
                 pass
             case opcode if opcode in _MOVING or self._keeps_nans(op):
                 self._value(*op.operands)
@@ -147,6 +145,13 @@ class _Search:
                     self._found.settled.add(var)
                     waiting.append(var)
         return self._found
+
+
+def _is_modular(op: Op) -> bool:
+    """Whether what stands above the operands' bits changes nothing within the result's."""
+    width = bit_width(op.results[0].type)
+    narrower = any(bit_width(operand.type) < width for operand in op.operands)
+    return Trait.LOW_BITS in OPS[op.opcode].traits and not narrower
 
 
 def _cuts(source: Type, target: Type) -> bool:

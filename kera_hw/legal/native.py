@@ -117,6 +117,9 @@ BIT_COUNTS: Native = {
     Signature(f"bits.{verb}", (unsigned(width),), unsigned(32)): Domain.TOTAL
     for verb in ("popcount", "clz", "ctz") for width in (32, 64)
 }
+_U64 = unsigned(64)
+CARRY_LESS: Native = {Signature("bits.clmul", (_U64, _U64), _U64): Domain.TOTAL}
+"""PCLMULQDQ of x86-64, PMULL of AArch64, clmul of RISC-V."""
 ROTATIONS: Native = {
     Signature(f"bits.{verb}", (unsigned(width), unsigned(width)), unsigned(width)): Domain.TOTAL
     for verb in ("rotl", "rotr") for width in (32, 64)
@@ -154,6 +157,7 @@ F16_ARITHMETIC: Native = {
 CAPABILITIES: Mapping[str, Native] = {
     "bf16-conversions": BF16_CONVERSIONS,
     "bit-counts": BIT_COUNTS,
+    "carry-less": CARRY_LESS,
     "copysign": COPYSIGN,
     "f16-arithmetic": F16_ARITHMETIC,
     "f16-conversions": F16_CONVERSIONS,

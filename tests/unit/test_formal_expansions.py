@@ -39,6 +39,8 @@ def cases() -> Iterator[tuple[str, Sample]]:
     for kind in integers((1, 6, 9)):
         for verb in ("div", "rem", "saturating_mul", "mul_wide"):
             yield f"integer.{verb}", Sample((kind, kind), {})
+    for width in (1, 2, 5, 8):
+        yield "bits.clmul", Sample((IntType(width, False),) * 2, {})
     for kind in integers(WIDTHS):
         yield "integer.add_carry", Sample((kind, kind, BOOL), {})
         for verb in ("popcount", "clz", "ctz", "reverse_bits"):

@@ -18,6 +18,7 @@ from kera_hw.ops.choosing import Chooser, Sample
 from kera_hw.ops.convert import MODES, OVERFLOWS
 from kera_hw.ops.registry import FAMILIES, OPS
 from kera_hw.ops.sampling import sample
+from kera_hw.ops.spec import TypeRuleError
 from kera_hw.types import (
     BF16,
     BOOL,
@@ -93,7 +94,7 @@ def all_tuples(kinds: Sequence[Type]) -> list[Array]:
 
 def narrow_cases(name: str) -> Iterator[Sample]:
     """The operation on all narrow types, with all of its attributes."""
-    family, _, verb = name.partition(".")
+    verb = name.partition(".")[2]
     if name == "convert.round_to":
         for source, target in itertools.product((*NARROW, *FORMATS), FORMATS):
             for mode, overflow in itertools.product(MODES, OVERFLOWS):
@@ -117,7 +118,16 @@ def narrow_cases(name: str) -> Iterator[Sample]:
         yield from (Sample(kinds, {}) for kinds in itertools.product(NARROW[:4], NARROW[2:6]))
     elif verb != "reverse_bytes":
         count = 1 if verb in UNARY else 2
-        yield from (Sample((kind,) * count, {}) for kind in (FORMATS if family != "integer" else NARROW))
+        kinds = [(kind,) * count for kind in (*NARROW, *FORMATS)]
+        yield from (Sample(types, {}) for types in kinds if accepted(name, types))
+
+
+def accepted(name: str, types: tuple[Type, ...]) -> bool:
+    try:
+        OPS[name].infer(types, {})
+    except TypeRuleError:
+        return False
+    return True
 
 
 UNARY = {"neg", "abs", "sign", "popcount", "clz", "ctz", "reverse_bits"}
