@@ -12,23 +12,24 @@ from kera_hw.loops.printer import print_program
 from kera_hw.loops.program import LoopProgram
 from kera_hw.loops.transforms import Plan, parse_plan, print_plan, program_hash, replay
 from kera_hw.loops.transforms.planner import Planned, planned
-from kera_hw.lower.export import lower_export, lower_with_updates
+from kera_hw.lower.export import lower_with_updates
 from kera_hw.support import Diagnostic, KeraError, SourceFile
 
 
 def loop_texts(graph: Graph, fuse: bool) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Each export's loop program, and the steps taken when loops are to be joined.
+    """Each export's loop program below what is updated in place, and the steps taken when loops are joined.
 
     Raises KeraError (K07xx) where an operation has no loops.
     """
     texts: dict[str, str] = {}
     steps: dict[str, list[str]] = {}
     for export in graph.exports:
-        program = lower_export(export, graph.origins)
+        program, updates = lower_with_updates(export, graph.origins)
         if fuse:
             found = planned(program)
             program, steps[export.name] = found.after, list(map(str, found.plan.steps))
-        head = "".join(f"// {step}\n" for step in steps.get(export.name, []))
+        said = dict.fromkeys((*map(str, updates), *steps.get(export.name, [])))
+        head = "".join(f"// {line}\n" for line in said)
         texts[export.name] = head + print_program(program)
     return texts, steps
 

@@ -7,7 +7,7 @@ Checked:
 - banks split an axis, and neither lanes of a vector nor rounds of a pipelined loop meet in one of them;
 - an initiation interval gives every recurrence the cycles that its latencies take (``recurrences``);
 - units are enough for all operations of a round within its interval;
-- memories hold what they can hold, and only what a round of a loop has of its own has copies.
+- memories hold what they can hold, and only what a round or an item has of its own has copies.
 """
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ class _Claims:
     def storage(self, buffer: Buffer, around: _Around) -> None:
         name, storage = buffer.name, buffer.storage
         is_local = buffer.kind == "temp"
-        if storage.copies != 1 and not (storage.copies > 1 and is_local and around.in_loop):
-            self.fault(f"`{name}` has {storage.copies} copies, but no loop has one of its own a round.")
+        if storage.copies < 1 or (storage.copies > 1 and not is_local):
+            self.fault(f"`{name}` has {storage.copies} copies, but no round or item has one of its own.")
         if (storage.memory == "fifo") != (storage.window > 0):
             self.fault(f"`{name}` has a window of {storage.window} elements, which is for a FIFO.")
         self._banks(buffer)

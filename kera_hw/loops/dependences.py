@@ -65,7 +65,9 @@ def _along(
         moved = {**inner, i: Interval(0, count - 1), j: Interval(0, count - 1)}
         one, two = hull((a,), moved)[0], hull((b,), moved)[0]
         separate = one.base == two.base and (one.high < two.low or two.high < one.low)
-        return NONE if separate else EVERY
+        grain = gcd(step, other, *(factor for part in (a, b) for var, factor in part.terms if var in inner))
+        apart = one.base == two.base and grain and (a.constant - b.constant) % grain
+        return NONE if separate or apart else EVERY
     rests = a - affine(0, ((i, step),)), b - affine(0, ((j, step),))
     if rests[0] == rests[1] and _is_numeral([(step, count), *_moves(rests[0], inner)]):
         return Interval(0, 0)

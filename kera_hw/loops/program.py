@@ -38,7 +38,7 @@ class Storage:
     """Where a buffer lies and how; no part of what it holds, and up to the target where nothing is said.
 
     ``window``, of a FIFO: how many elements back from the latest one a reader looks; 1 is a plain FIFO, more
-    a line buffer. ``copies``: rounds of the loop around that have the buffer at the same time.
+    a line buffer. ``copies``: rounds of the loop around, or items, that have the buffer at the same time.
     """
 
     memory: Memory | None = None

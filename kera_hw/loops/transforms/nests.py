@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kera_hw.loops.dependences import conflicts, distances
 from kera_hw.loops.program import (
     COUNTER,
     IN_ORDER,
@@ -19,7 +20,9 @@ from kera_hw.loops.program import (
     of_var,
 )
 from kera_hw.loops.rewrite import Copier, Names, counter_value, used
+from kera_hw.loops.spans import spans_within
 from kera_hw.loops.transforms.reason import Refused, with_loop
+from kera_hw.ops.intervals import Interval
 
 MOST_COPIES = 4096
 """Rounds that `unroll` writes out at most."""
@@ -28,7 +31,8 @@ MOST_COPIES = 4096
 def interchange(program: LoopProgram, loop: str) -> LoopProgram:
     """A loop and the one that is its whole body, the other way round.
 
-    Rounds of a parallel outer loop are independent whatever the inner one does, so they may be taken inside.
+    No two rounds that meet may change their order: if one is later in the outer loop, it is not earlier in
+    the inner one.
     """
 
     def change(outer: For) -> list[Statement]:
@@ -39,11 +43,24 @@ def interchange(program: LoopProgram, loop: str) -> LoopProgram:
             raise Refused(f"It is said already how rounds of `{inner.var.name}` run.")
         if outer.carried or inner.carried:
             raise Refused(f"`{loop}` or `{inner.var.name}` carries values from round to round.")
+        turned = Block((replace(outer, body=inner.body),))
+        parallel = inner.parallel
         if not outer.parallel:
-            raise Refused(f"Rounds of `{loop}` depend on each other.")
-        return [replace(inner, body=Block((replace(outer, body=inner.body),)))]
+            _check_order(outer, inner)
+            meets = conflicts(turned, turned, inner.var, inner.var, inner.count)
+            parallel = all((span.low, span.high) == (0, 0) for _, _, span in meets)
+        return [replace(inner, parallel=parallel, body=turned)]
 
     return with_loop(program, loop, change)
+
+
+def _check_order(outer: For, inner: For) -> None:
+    """Raises Refused where rounds that meet would change their order."""
+    moving = {**spans_within(inner.body), outer.var: Interval(0, max(outer.count - 1, 0))}
+    for a, b, across in conflicts(outer.body, outer.body, outer.var, outer.var, outer.count):
+        along = distances(a.index, b.index, inner.var, inner.var, inner.count, moving)
+        if (across.high > 0 and along.low < 0) or (across.low < 0 and along.high > 0):
+            raise Refused(f"Rounds of `{outer.var.name}` that meet in `{a.buffer}` would change their order.")
 
 
 def tile(program: LoopProgram, loop: str, size: int) -> LoopProgram:
