@@ -12,8 +12,8 @@ from kera_hw.lower.views import Value, View, whole
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Trait
 from kera_hw.support import KeraError
-from kera_hw.target import Instance, Refusal, TargetTable
-from kera_hw.types import FloatType, Type, element_type, flatten_type, leaf_types, shape_of
+from kera_hw.target import TargetTable
+from kera_hw.types import Type, element_type, flatten_type, leaf_types, shape_of
 
 
 def observe(_lower: Lowering, _node: Node, args: list[Value]) -> list[Value]:
@@ -27,15 +27,8 @@ RULES: dict[str, Rule] = {
 }
 
 
-def _is_exact(instance: Instance) -> bool:
-    return instance.attrs["order"] == "exact" and isinstance(instance.kind, FloatType)
-
-
-_EXACT = Refusal("the order `exact` has no expansion into loops yet", "Choose another order.", _is_exact)
-
 TABLE: TargetTable[object] = TargetTable(
-    "loops", "loop program", {**RULES, "core.constant": Lowering.constant},
-    {name: (_EXACT,) for name, spec in OPS.items() if "order" in spec.attrs},
+    "loops", "loop program", {**RULES, "core.constant": Lowering.constant}
 )
 
 

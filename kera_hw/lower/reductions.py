@@ -266,11 +266,21 @@ def avg_pool2d(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
     return _pool(lower, node, args, chain, finish)
 
 
+def _unless_exact(rule: Rule) -> Rule:
+    """An order's loops; in the order ``exact`` those of the expansion."""
+
+    def chosen(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
+        return lower.expanded(node, args) if node.attr("order") == "exact" else rule(lower, node, args)
+
+    return chosen
+
+
 RULES: dict[str, Rule] = {
-    "reduce.sum": _with_identity("sum", 0), "reduce.prod": _with_identity("prod", 1),
+    "reduce.sum": _unless_exact(_with_identity("sum", 0)),
+    "reduce.prod": _unless_exact(_with_identity("prod", 1)),
     "reduce.any": _with_identity("or", 0), "reduce.all": _with_identity("and", 1),
     "reduce.min": _extreme("min"), "reduce.max": _extreme("max"),
     "reduce.argmin": _position("compare.lt"), "reduce.argmax": _position("compare.gt"),
-    "reduce.dot": dot, "reduce.matmul": matmul, "reduce.conv2d": conv2d,
+    "reduce.dot": _unless_exact(dot), "reduce.matmul": matmul, "reduce.conv2d": conv2d,
     "reduce.max_pool2d": max_pool2d, "reduce.avg_pool2d": avg_pool2d,
 }

@@ -94,11 +94,13 @@ class Lowering:
         if node.opcode == "core.constant":
             return [self.constant(node)]
         rule = self.rules.get(node.opcode)
-        if rule is not None:
-            return rule(self, node, inputs)
-        expanded = self._expander.region_of(node)
-        assert expanded is not None, f"{node.opcode} has no loops, which should have been said before"
-        return self.region(expanded, inputs)
+        return self.expanded(node, inputs) if rule is None else rule(self, node, inputs)
+
+    def expanded(self, node: Node, inputs: list[Value]) -> list[Value]:
+        """The node's results by its expansion."""
+        region = self._expander.region_of(node)
+        assert region is not None, f"{node.opcode} has no loops, which should have been said before"
+        return self.region(region, inputs)
 
     # Values
 

@@ -86,7 +86,7 @@ V = TypeVar("V", bound=Typed)
 
 
 class Writer(Protocol[V]):
-    """Where an expansion's operations go: a graph, a loop program, a flat region."""
+    """Where an expansion's operations go: a store of a graph's nodes, or what stands for one."""
 
     def op(self, opcode: str, *inputs: V, **attrs: AttrValue) -> V:
         """The result of an operation that has one."""
@@ -94,6 +94,14 @@ class Writer(Protocol[V]):
 
     def constant(self, kind: Type, value: Array | int) -> V:
         """A constant from its elements in storage form."""
+        ...
+
+    def param(self, index: int, kind: Type) -> V:
+        """A parameter of a region that is being written."""
+        ...
+
+    def region(self, params: Sequence[Type], results: Sequence[V]) -> RegionLike:
+        """What an operation with control takes: values of the parameters given."""
         ...
 
 

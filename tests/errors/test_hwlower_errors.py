@@ -20,14 +20,6 @@ def _refused(store: Store, params: list[tuple[str, Type]], result: Ref, code: st
     return found
 
 
-def test_an_order_without_hardware_is_refused_by_name() -> None:
-    store = Store()
-    kind = TensorType(F32, (3,))
-    result = store.op("reduce.sum", store.param(0, kind), axis=0, order="exact")
-    found = _refused(store, [("x", kind)], result, "K0701")
-    assert "reduce.sum" in found.message and "exact" in found.message and "f32" in found.message
-
-
 def test_moving_floats_is_not_refused() -> None:
     store = Store()
     kind = TensorType(F32, (2, 3))

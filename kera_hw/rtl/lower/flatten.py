@@ -256,7 +256,7 @@ LOWERINGS: dict[str, _Method] = {
 """Operations on anything but floats, and those that move floats as bits."""
 
 TABLE: TargetTable[object] = TargetTable(
-    "rtl", floats.NOUN, {**LOWERINGS, **floats.HANDLERS}, floats.REFUSED
+    "rtl", floats.NOUN, {**LOWERINGS, **floats.HANDLERS}
 )
 
 

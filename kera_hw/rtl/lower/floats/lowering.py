@@ -10,7 +10,6 @@ from kera_hw.rtl.lower.builder import Builder, carrier
 from kera_hw.rtl.lower.floats import convert, reductions, table
 from kera_hw.rtl.lower.floats.canonical import canonical, mark
 from kera_hw.rtl.lower.values import Value, elementwise
-from kera_hw.target import Refusal
 from kera_hw.types import FixType, FloatType, Type, element_type
 
 Handler = Callable[[Builder, Node, list[Value]], list[Value]]
@@ -41,7 +40,7 @@ def is_computing(node: Node) -> bool:
 
 def handler_of(node: Node) -> Handler | None:
     """How a node over floats is lowered that does more than move them; None where its expansion does it."""
-    return None if lacks_unit(node) else HANDLERS.get(node.opcode)
+    return None if lacks_unit(node) or reductions.is_long(node) else HANDLERS.get(node.opcode)
 
 
 def lacks_unit(node: Node) -> bool:
@@ -102,9 +101,6 @@ HANDLERS: dict[str, Handler] = {
     **reductions.HANDLERS,
 }
 """How nodes over floats are lowered that do more than move them."""
-
-REFUSED: dict[str, tuple[Refusal, ...]] = {**reductions.REFUSED}
-
 
 def entering(builder: Builder, kind: Type, ref: Ref) -> Ref:
     """A parameter as the flat region carries it."""

@@ -12,7 +12,6 @@ from kera_hw.rtl.lower.floats import convert
 from kera_hw.rtl.lower.floats.fields import unpack
 from kera_hw.rtl.lower.floats.table import apply
 from kera_hw.rtl.lower.values import Tensor, Value
-from kera_hw.target import Instance, Refusal
 from kera_hw.types import F64, FloatType, IntType, TensorType, element_type
 
 LANES = 64
@@ -223,23 +222,15 @@ HANDLERS: dict[str, Callable[[Builder, Node, list[Value]], list[Value]]] = {
 }
 
 
-def _exact_over(most: int) -> Refusal:
-    """The order ``exact`` over more elements than those where one rounding is all there is."""
-
-    def when(instance: Instance) -> bool:
-        if instance.attrs["order"] != "exact" or not isinstance(instance.kind, FloatType):
-            return False
-        source, axis = instance.operands[0], cast(int, instance.attrs.get("axis", -1))
-        assert isinstance(source, TensorType)
-        return (source.size if axis == -1 else source.shape[axis]) > most
-
-    return Refusal(
-        f"the order `exact` over more than {most} element{'s' if most > 1 else ''} is not available",
-        "Use another order, or run this function on another target.", when,
-    )
+_ONE_ROUNDING = {"reduce.sum": 2, "reduce.prod": 2, "reduce.dot": 1}
+"""Elements up to which one rounding is all there is in the order ``exact``."""
 
 
-REFUSED: dict[str, tuple[Refusal, ...]] = {
-    **{f"reduce.{verb}": (_exact_over(2),) for verb in ("sum", "prod")},
-    "reduce.dot": (_exact_over(1),),
-}
+def is_long(node: Node) -> bool:
+    """Whether a node needs the long accumulator of its expansion."""
+    attrs = dict(node.attrs)
+    if node.opcode not in _ONE_ROUNDING or attrs["order"] != "exact":
+        return False
+    source, axis = node.inputs[0].type, cast(int, attrs.get("axis", -1))
+    assert isinstance(source, TensorType)
+    return (source.size if axis == -1 else source.shape[axis]) > _ONE_ROUNDING[node.opcode]
