@@ -33,19 +33,19 @@ class Resources:
 class Lifetime:
     """A run of output bits with the same readers: ``width`` bits of ``cell`` from bit ``low``.
 
-    The value is present unregistered in stage ``available`` and is kept for ``ranks`` more: register number k
-    (1 to ``ranks``) shows it in stage available + k. ``ranks`` is 0 for bits used only where they arise.
+    The value is present unregistered in stage ``available`` and passes ``registers`` more: number k (1 to
+    ``registers``) shows it in stage available + k. There are 0 for bits used only where they arise.
     """
 
     cell: int
     low: int
     width: int
     available: int
-    ranks: int
+    registers: int
 
     @property
     def register_bits(self) -> int:
-        return self.width * self.ranks
+        return self.width * self.registers
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,8 +125,8 @@ def _settled_ps(step: Netlist, model: DelayModel) -> int:
     inner = build_problem(step, model)
     settled: list[int] = inner.clk_to_q_ps.tolist()
     for source, target, chained, registered in inner.edges.rows():
-        ranked = inner.latency[source] > 0
-        arrival = inner.clk_to_q_ps[source] + registered if ranked else settled[source] + chained
+        restarts = inner.latency[source] > 0
+        arrival = inner.clk_to_q_ps[source] + registered if restarts else settled[source] + chained
         settled[target] = max(settled[target], int(arrival))
     return max(settled, default=0)
 

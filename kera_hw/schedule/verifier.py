@@ -9,7 +9,7 @@ Checked
   works in the stage that writes it, and nothing of it waits in a register; what an item left in it is taken
   in the stage after, by outputs alone;
 * units: no two calls have one at the same time, whichever items they are for, and a step fits the clock;
-* registers: bit by bit, the ranks that its last reader needs are exactly those of the lifetimes, every run of
+* registers: bit by bit, those that its last reader needs are exactly those of the lifetimes, every run of
   bits once, and their total is the plan's;
 * paths: each stage's critical path is a chain of wires in that stage which ends at the stage's worst arrival.
 
@@ -55,7 +55,7 @@ def _shapes(netlist: Netlist, plan: Plan) -> Iterator[str]:
         yield f"{len(plan.critical_paths)} critical paths for {plan.latency_cycles} stages"
 
 
-def _ranks_inside(netlist: Netlist, cell: int) -> int:
+def _inner_stages(netlist: Netlist, cell: int) -> int:
     return netlist.cells[cell].inner_stages()
 
 
@@ -66,7 +66,7 @@ def _placement(netlist: Netlist, plan: Plan) -> Iterator[str]:
             yield f"cell {index} is in stage {plan.stage[index]} of {plan.latency_cycles}"
         if isinstance(cell, Input) and plan.stage[index] != 0:
             yield f"input {index} is in stage {plan.stage[index]}"
-        if plan.available[index] != plan.stage[index] + _ranks_inside(netlist, index):
+        if plan.available[index] != plan.stage[index] + _inner_stages(netlist, index):
             yield f"cell {index} of stage {plan.stage[index]} is available in {plan.available[index]}"
 
 
@@ -163,7 +163,7 @@ def _registers(netlist: Netlist, plan: Plan) -> Iterator[str]:
             yield f"a lifetime of cell {life.cell} starts in stage {life.available}"
         if len(view) != life.width or (view != -1).any():
             yield f"lifetimes of cell {life.cell} overlap or exceed its width"
-        view[:] = life.ranks
+        view[:] = life.registers
     for index, (need, have) in enumerate(zip(wanted, planned)):
         if not np.array_equal(need, have):
             yield f"the registers kept for cell {index} are not those that its readers need"
@@ -209,7 +209,7 @@ def _arrivals(netlist: Netlist, plan: Plan, model: DelayModel) -> list[int]:
             for s in bits:
                 if s.cell is not None:
                     driver = netlist.cells[s.cell]
-                    if plan.stage[s.cell] == plan.stage[index] and not _ranks_inside(netlist, s.cell):
+                    if plan.stage[s.cell] == plan.stage[index] and not _inner_stages(netlist, s.cell):
                         time = settled[s.cell] + model.through_ps(driver, s.low, cell, position, s.width)
                     else:
                         time = model.clk_to_q_ps(driver) + model.logic_ps(cell, position)
@@ -224,7 +224,7 @@ def _arrivals(netlist: Netlist, plan: Plan, model: DelayModel) -> list[int]:
 
 def _timing(netlist: Netlist, plan: Plan, model: DelayModel, arrivals: list[int]) -> Iterator[str]:
     for index, arrival in enumerate(arrivals):
-        registered = _ranks_inside(netlist, index) > 0
+        registered = _inner_stages(netlist, index) > 0
         shown = model.clk_to_q_ps(netlist.cells[index]) if registered else arrival
         if max(arrival, shown) + model.setup_ps > plan.clock_ps:
             yield f"cell {index} settles after {max(arrival, shown)} ps of {plan.clock_ps}"

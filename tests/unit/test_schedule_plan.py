@@ -199,7 +199,7 @@ def test_bits_with_one_reader_set_are_kept_together_and_others_apart() -> None:
     low = build.sum(slice_bits(total, 0, 4), slice_bits(x, 0, 4))
     netlist = build.netlist((Output("out_0", low), Output("out_1", slice_bits(total, 8, 8))))
     plan = planned(netlist, 4000, latency=2)
-    runs = {(life.low, life.width): life.ranks for life in plan.lifetimes}
+    runs = {(life.low, life.width): life.registers for life in plan.lifetimes}
     cells = {(life.cell, life.low, life.width) for life in plan.lifetimes}
     assert cells == {(0, 0, 4), (0, 4, 12), (1, 0, 4), (1, 8, 8), (2, 0, 4)}
     assert runs[8, 8] == 2

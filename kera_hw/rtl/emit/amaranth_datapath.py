@@ -67,7 +67,7 @@ class _Datapath(Elaboratable):
         for stage in range(self._plan.latency_cycles):
             for index in working.get(stage, []):
                 self._cell(m, index, stage)
-            self._rank(m, stage, entering.get(stage + 1, []))
+            self._stage_end(m, stage, entering.get(stage + 1, []))
             self._state_updates(m, stage)
         last = self._plan.latency_cycles
         for out, signal in zip(self._netlist.outputs, self._wires.outputs):
@@ -148,7 +148,7 @@ class _Datapath(Elaboratable):
         start = Start(tuple(arguments), Cat(*timed).any() if timed else None)
         self._builders.units[type(unit)](unit, start, self._place(m, target, stage))
 
-    def _rank(self, m: Module, stage: int, runs: list[Run]) -> None:
+    def _stage_end(self, m: Module, stage: int, runs: list[Run]) -> None:
         """The registers that end a stage."""
         if not runs:
             return

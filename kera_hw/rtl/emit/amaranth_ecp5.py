@@ -64,7 +64,7 @@ def _build_mul(cell: Mul, place: Place) -> None:
     a, b = (place.vector(bits) for bits in operands)
     _instance(
         place, "_mul", "kera_ecp5_mul", p_A_SIGNED=Const(int(cell.a_signed), 1),
-        p_B_SIGNED=Const(int(cell.b_signed), 1), p_RANKS=inside, i_a=a, i_b=b, o_p=tile, **_clocked(place),
+        p_B_SIGNED=Const(int(cell.b_signed), 1), p_STAGES=inside, i_a=a, i_b=b, o_p=tile, **_clocked(place),
     )
     value: Value = tile
     if cell.width > _PRODUCT_BITS:

@@ -158,7 +158,7 @@ def _write_mul(cell: Mul, site: Site) -> list[str]:
         value = product if cell.width == 36 else f"{product}[{cell.width - 1}:0]"
     name = site.fresh(site.wire + "_mul")
     inside = min(cell.latency_cycles, TILE_STAGES)
-    lines = [f"wire [35:0] {product};", f"kera_ecp5_mul #({signs}, .RANKS({inside})) {name} ({ports});"]
+    lines = [f"wire [35:0] {product};", f"kera_ecp5_mul #({signs}, .STAGES({inside})) {name} ({ports});"]
     # Those beyond the tile's own are in the fabric, to shorten the way from it.
     outside = range(inside + 1, cell.latency_cycles + 1)
     return [*lines, *registered(value, "_p", outside, cell.width, site)]

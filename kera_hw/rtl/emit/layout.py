@@ -136,7 +136,7 @@ class Layout:
         """For each (cell, stage): the registers that show its bits there; neighbouring runs share one."""
         spans: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for life in sorted(self.plan.lifetimes, key=lambda item: (item.cell, item.low)):
-            for number in range(1, life.ranks + 1):
+            for number in range(1, life.registers + 1):
                 runs = spans.setdefault((life.cell, life.available + number), [])
                 if runs and sum(runs[-1]) == life.low:
                     runs[-1] = (runs[-1][0], runs[-1][1] + life.width)

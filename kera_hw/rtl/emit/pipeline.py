@@ -59,7 +59,7 @@ class _Writer:
             body += ["", f"// Stage {stage}"]
             for index in working.get(stage, []):
                 body += self._cell(index, stage)
-            body += self._rank(stage + 1, entering.get(stage + 1, []))
+            body += self._stage_end(stage + 1, entering.get(stage + 1, []))
             body += self._state_updates(stage)
         last = self._plan.latency_cycles
         body += ["", "// Results"]
@@ -159,7 +159,7 @@ class _Writer:
             return ""
         return f'(* src = "{source_of(origin)}" *) '
 
-    def _rank(self, stage: int, runs: list[Run]) -> list[str]:
+    def _stage_end(self, stage: int, runs: list[Run]) -> list[str]:
         """Declarations and clocking of the registers that end stage ``stage - 1``."""
         if not runs:
             return []

@@ -80,14 +80,14 @@ def expression(expr: BitExpr, operands: Sequence[Bits], width: int, read: Reader
     if kind == "const":
         return constant(((1 << width) - 1) if expr[1] else 0, width)
     if kind == "not":
-        return "~" + _atom(cast(BitExpr, expr[1]), operands, width, read)
+        return "~" + _factor(cast(BitExpr, expr[1]), operands, width, read)
     if kind == "mux":
         return _multiplexer(expr, operands, width, read)
-    parts = [_atom(cast(BitExpr, item), operands, width, read) for item in expr[1:]]
+    parts = [_factor(cast(BitExpr, item), operands, width, read) for item in expr[1:]]
     return _OPERATORS[cast(str, kind)].join(parts)
 
 
-def _atom(expr: BitExpr, operands: Sequence[Bits], width: int, read: Reader) -> str:
+def _factor(expr: BitExpr, operands: Sequence[Bits], width: int, read: Reader) -> str:
     text = expression(expr, operands, width, read)
     return text if expr[0] in ("in", "const", "not") else f"({text})"
 
@@ -96,7 +96,7 @@ def _multiplexer(expr: BitExpr, operands: Sequence[Bits], width: int, read: Read
     condition, then, otherwise = (cast(BitExpr, item) for item in expr[1:4])
     if condition[0] == "in" and bits_width(operands[cast(int, condition[1])]) == 1:
         select = vector(operands[cast(int, condition[1])], read)
-        yes, no = (_atom(item, operands, width, read) for item in (then, otherwise))
+        yes, no = (_factor(item, operands, width, read) for item in (then, otherwise))
         return f"{select} ? {yes} : {no}"
-    chosen, yes, no = (_atom(item, operands, width, read) for item in (condition, then, otherwise))
+    chosen, yes, no = (_factor(item, operands, width, read) for item in (condition, then, otherwise))
     return f"({chosen} & {yes}) | (~{chosen} & {no})"

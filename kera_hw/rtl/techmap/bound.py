@@ -22,7 +22,7 @@ from kera_hw.graph.node import Node, Ref
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.design import FlatDesign
 from kera_hw.rtl.techmap import gating
-from kera_hw.rtl.techmap.forms import Form
+from kera_hw.rtl.techmap.combinations import LinearCombination
 from kera_hw.rtl.techmap.mapper import Mapper
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import MapOptions, capabilities
@@ -131,14 +131,14 @@ def might_exceed(flat: FlatDesign, device: Device, dsp: int | None = None) -> bo
 
 def least_needs(flat: FlatDesign, device: Device) -> Needs:
     """What every circuit of the design needs."""
-    forms = _Forms(flat, device)
+    combinations = _Combinations(flat, device)
     pairs: dict[frozenset[Ref], Product] = {}
-    for node in forms.kept_products():
+    for node in combinations.kept_products():
         a, b = (_leaf_bits(ref) for ref in node.inputs)
         if not a or not b:
             continue
         pair = frozenset((a[0], b[0]))
-        found = product_of((a[1], b[1]), min(forms.wanted[Ref(node, 0)], width_of(node.types[0])))
+        found = product_of((a[1], b[1]), min(combinations.wanted[Ref(node, 0)], width_of(node.types[0])))
         known = pairs.get(pair)
         if known is None or found.luts < known.luts:
             pairs[pair] = found
@@ -168,7 +168,7 @@ def _leaf_bits(ref: Ref) -> tuple[Ref, int] | None:
             return None
 
 
-class _Forms(Mapper):
+class _Combinations(Mapper):
     """The sums of a design as mapping sees them, without making a cell: which products are left in them."""
 
     def __init__(self, flat: FlatDesign, device: Device) -> None:
@@ -183,7 +183,7 @@ class _Forms(Mapper):
             if node not in self._shown:
                 continue
             if node in self._roots:
-                self._keep(self._form(Ref(node, 0)), node)
+                self._keep(self._combination(Ref(node, 0)), node)
             elif self._shows(node):
                 self._shown.update(ref.node for ref in node.inputs)
         return list(self._kept)
@@ -195,25 +195,25 @@ class _Forms(Mapper):
             constant and (node.opcode in _BOUNDS or node.opcode == "bits.shr")
         )
 
-    def _keep(self, form: Form, root: Node) -> None:
+    def _keep(self, combination: LinearCombination, root: Node) -> None:
         """What is left in a sum: products, and sums that are realised by themselves."""
         width = min(self.wanted[Ref(root, 0)], width_of(root.types[0]))
-        for (ref, tile), value in form.terms.items():
+        for (ref, tile), value in combination.terms.items():
             if value & ((1 << width) - 1):
                 if tile == 0:
                     self._kept[ref.node] = None
                 elif tile == -1:
                     self._shown.add(ref.node)
 
-    def _product_form(self, node: Node) -> Form:
+    def _product_combination(self, node: Node) -> LinearCombination:
         if self._constant_factor(node) is not None:
-            return super()._product_form(node)
-        return Form({(Ref(node, 0), 0): 1}, 0)
+            return super()._product_combination(node)
+        return LinearCombination({(Ref(node, 0), 0): 1}, 0)
 
-    def _gated_form(self, node: Node) -> Form:
+    def _gated_combination(self, node: Node) -> LinearCombination:
         then, otherwise = (self._operand(item) for item in node.inputs[1:])
         common, *_ = gating.split(then, otherwise)
-        return Form({**common.terms, (Ref(node, 0), -2): 1}, common.constant)
+        return LinearCombination({**common.terms, (Ref(node, 0), -2): 1}, common.constant)
 
 
 def _no_step(_step: FlatDesign) -> Netlist:

@@ -30,7 +30,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Product:
-    """``odd`` times the sum of ``terms`` (atom, coefficient)."""
+    """``odd`` times the sum of ``terms`` (variable, coefficient)."""
 
     odd: int
     terms: tuple[tuple[int, int], ...]
@@ -38,7 +38,7 @@ class _Product:
 
 @dataclass
 class _Candidate:
-    """Products to make first, and the targets over atoms and products."""
+    """Products to make first, and the targets over variables and products."""
 
     products: list[_Product]
     targets: list[Target]
@@ -46,7 +46,7 @@ class _Candidate:
 
 
 def realise(
-    net: Net, atoms: Sequence[Word], targets: Sequence[Target], dsp: DspKind | None, available: int
+    net: Net, variables: Sequence[Word], targets: Sequence[Target], dsp: DspKind | None, available: int
 ) -> tuple[list[Word], int]:
     """Words of all targets, and how many of the ``available`` multipliers they took."""
     results: list[Word] = []
@@ -54,7 +54,7 @@ def realise(
     blocks = _blocks(targets)
     tries = max(2, _TRIES // len(blocks)) if blocks else 0
     for block in blocks:
-        made, used = _realise_block(net, atoms, block, dsp, available - taken, tries)
+        made, used = _realise_block(net, variables, block, dsp, available - taken, tries)
         results.extend(made)
         taken += used
     return results, taken
@@ -75,26 +75,26 @@ def _blocks(targets: Sequence[Target]) -> list[list[Target]]:
 
 
 def _realise_block(
-    net: Net, atoms: Sequence[Word], targets: Sequence[Target], dsp: DspKind | None, available: int,
+    net: Net, variables: Sequence[Word], targets: Sequence[Target], dsp: DspKind | None, available: int,
     tries: int,
 ) -> tuple[list[Word], int]:
-    ranges = [atom.range for atom in atoms]
+    ranges = [variable.range for variable in variables]
     best = None if dsp is None else _choose(ranges, targets, dsp, available)
     if best is None:
-        return linear.realise(net, atoms, targets, tries), 0
+        return linear.realise(net, variables, targets, tries), 0
     assert dsp is not None
     width = max(target.width for target in targets)
     sums = [
-        Target(dict(product.terms), 0, width, _users(best, len(atoms) + k))
+        Target(dict(product.terms), 0, width, _users(best, len(variables) + k))
         for k, product in enumerate(best.products)
     ]
-    factors = linear.realise(net, atoms, sums)
+    factors = linear.realise(net, variables, sums)
     made, outer = list[Word](), net.origin
     for factor, product, target in zip(factors, best.products, sums):
         net.origin = target.origin or outer
         made.append(multiply(net, factor, constant(product.odd), width, dsp))
     net.origin = outer
-    values = [*atoms, *made]
+    values = [*variables, *made]
     return linear.realise(net, values, best.targets, tries), len(made)
 
 
@@ -132,20 +132,20 @@ def _candidate(ranges: list[Range], targets: Sequence[Target], dsp: DspKind, dig
     for target in targets:
         groups: dict[int, list[tuple[int, int]]] = {}
         rest: dict[int, int] = {}
-        for atom, value in target.terms.items():
+        for variable, value in target.terms.items():
             shift = (value & -value).bit_length() - 1
             odd = abs(value) >> shift
             if len(signed_digits(odd)) >= digits:
-                groups.setdefault(odd, []).append((atom, (1 if value > 0 else -1) << shift))
+                groups.setdefault(odd, []).append((variable, (1 if value > 0 else -1) << shift))
             else:
-                rest[atom] = value
+                rest[variable] = value
         for odd, members in groups.items():
             low = min(abs(c) for _, c in members)
             sign = 1 if members[0][1] > 0 else -1
-            product = _Product(odd, tuple((atom, sign * c // low) for atom, c in members))
+            product = _Product(odd, tuple((variable, sign * c // low) for variable, c in members))
             span = _span(ranges, product)
             if not _fits(span, odd, dsp):
-                rest.update({atom: odd * c for atom, c in members})
+                rest.update({variable: odd * c for variable, c in members})
                 continue
             index = products.get(product)
             if index is None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from kera_hw.graph.node import Node, Ref
 from kera_hw.rtl.techmap import words
-from kera_hw.rtl.techmap.forms import Form, combine, scale
+from kera_hw.rtl.techmap.combinations import LinearCombination, combine, scale
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.source import Source
 from kera_hw.rtl.techmap.words import Word, trimmed
@@ -26,15 +26,15 @@ Side = tuple[Word, bool]
 def find(source: Source, wanted: Mapping[Ref, int], linear: set[Node]) -> set[Node]:
     """Selects that are better summed: their branches share a term, and what is left is simple."""
     found: set[Node] = set()
-    forms: dict[Node, Form] = {}
+    combinations: dict[Node, LinearCombination] = {}
     for node in source.nodes:
         if node in linear:
-            forms[node] = _symbolic(source, node, forms)
+            combinations[node] = _symbolic(source, node, combinations)
         elif _may_gate(node) and Ref(node, 0) in wanted:
-            form = _gated(source, node, forms)
-            if form is not None:
+            combination = _gated(source, node, combinations)
+            if combination is not None:
                 found.add(node)
-                forms[node] = form
+                combinations[node] = combination
     return found
 
 
@@ -42,41 +42,44 @@ def _may_gate(node: Node) -> bool:
     return node.opcode == "control.select" and isinstance(node.types[0], IntType)
 
 
-def _operand(source: Source, ref: Ref, forms: dict[Node, Form]) -> Form:
+def _operand(source: Source, ref: Ref, combinations: dict[Node, LinearCombination]) -> LinearCombination:
     value = source.constant(ref)
     if value is not None:
-        return Form({}, value)
-    known = forms.get(ref.node)
+        return LinearCombination({}, value)
+    known = combinations.get(ref.node)
     if known is not None and source.uses[ref] == 1 and len(known.terms) <= _MOST_TERMS:
         return known
-    return Form({(ref, -1): 1}, 0)
+    return LinearCombination({(ref, -1): 1}, 0)
 
 
-def _symbolic(source: Source, node: Node, forms: dict[Node, Form]) -> Form:
-    """The form of a linear node, products of two values being atoms."""
-    own = Form({(Ref(node, 0), -1): 1}, 0)
+def _symbolic(source: Source, node: Node, combinations: dict[Node, LinearCombination]) -> LinearCombination:
+    """The combination of a linear node, products of two values being variables."""
+    own = LinearCombination({(Ref(node, 0), -1): 1}, 0)
     match node.opcode:
         case "integer.add" | "integer.sub":
-            a, b = (_operand(source, ref, forms) for ref in node.inputs)
+            a, b = (_operand(source, ref, combinations) for ref in node.inputs)
             return combine(a, b, 1 if node.opcode == "integer.add" else -1)
         case "integer.neg":
-            return scale(_operand(source, node.inputs[0], forms), -1)
+            return scale(_operand(source, node.inputs[0], combinations), -1)
         case "bits.shl":
             amount = source.constant(node.inputs[1])
-            return own if amount is None else scale(_operand(source, node.inputs[0], forms), 1 << amount)
+            shifted = _operand(source, node.inputs[0], combinations)
+            return own if amount is None else scale(shifted, 1 << amount)
         case _:
             return own
 
 
-def _gated(source: Source, node: Node, forms: dict[Node, Form]) -> Form | None:
+def _gated(
+    source: Source, node: Node, combinations: dict[Node, LinearCombination]
+) -> LinearCombination | None:
     condition, then, otherwise = node.inputs
     if _compares(condition.node, then.node) or _compares(condition.node, otherwise.node):
         return None  # the comparison's own difference serves as the branch
-    a, b = _operand(source, then, forms), _operand(source, otherwise, forms)
+    a, b = _operand(source, then, combinations), _operand(source, otherwise, combinations)
     common, left, right = split(a, b)
     if not common.terms or not (_simple(left) and _simple(right)):
         return None
-    return combine(common, Form({(Ref(node, 0), -2): 1}, 0), 1)
+    return combine(common, LinearCombination({(Ref(node, 0), -2): 1}, 0), 1)
 
 
 def _compares(condition: Node, branch: Node) -> bool:
@@ -88,19 +91,21 @@ def _compares(condition: Node, branch: Node) -> bool:
     return set(condition.inputs) == set(branch.inputs)
 
 
-def _simple(form: Form) -> bool:
+def _simple(combination: LinearCombination) -> bool:
     """Nothing, a constant, or a value shifted."""
-    if not form.terms:
+    if not combination.terms:
         return True
-    values = [abs(value) for value in form.terms.values()]
-    return len(values) == 1 and form.constant == 0 and values[0] & (values[0] - 1) == 0
+    values = [abs(value) for value in combination.terms.values()]
+    return len(values) == 1 and combination.constant == 0 and values[0] & (values[0] - 1) == 0
 
 
-def split(a: Form, b: Form) -> tuple[Form, Form, Form]:
-    """Terms that both forms have, and what each has beside them."""
-    shared = {atom: value for atom, value in a.terms.items() if b.terms.get(atom) == value}
+def split(
+    a: LinearCombination, b: LinearCombination
+) -> tuple[LinearCombination, LinearCombination, LinearCombination]:
+    """Terms that both combinations have, and what each has beside them."""
+    shared = {variable: value for variable, value in a.terms.items() if b.terms.get(variable) == value}
     constant = a.constant if a.constant == b.constant else 0
-    common = Form(shared, constant)
+    common = LinearCombination(shared, constant)
     return common, combine(a, common, -1), combine(b, common, -1)
 
 

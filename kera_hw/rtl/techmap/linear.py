@@ -1,7 +1,7 @@
-"""Sums of constant multiples: linear forms, realised together as adders that share sub-sums.
+"""Sums of constant multiples: linear combinations, realised together as adders that share sub-sums.
 
-Every output of a group is a sum of signed digits ``±2^s · atom``. Pairs of digits that occur often are
-taken out as new atoms, the widest saving first; what remains of each output is joined narrowest and
+Every output of a group is a sum of signed digits ``±2^s · variable``. Pairs of digits that occur often are
+taken out as new variables, the widest saving first; what remains of each output is joined narrowest and
 earliest pair first.
 
 Pairs of digits: Hartley, "Subexpression sharing in filters using canonic signed digit multipliers", 1996.
@@ -23,10 +23,10 @@ from kera_hw.rtl.techmap.words import Word, range_width, trimmed
 from kera_hw.schedule.fpga.bits import Bits, concat, const_bits, slice_bits
 
 Digit = tuple[int, int, int]
-"""Atom, shift, sign (+1 or -1)."""
+"""Variable, shift, sign (+1 or -1)."""
 Span = tuple[int, int]
 Pattern = tuple[int, int, int, int]
-"""First atom, second atom, shift of the second against the first, product of their signs."""
+"""First variable, second variable, shift of the second against the first, product of their signs."""
 
 
 _NOISE = 0.05
@@ -79,16 +79,16 @@ def _recoded(targets: Sequence[Target], chooser: random.Random) -> list[list[Dig
     rows: list[list[Digit]] = []
     for target in targets:
         row: list[Digit] = []
-        for atom, value in target.terms.items():
+        for variable, value in target.terms.items():
             digits = signed_digits(value) if chooser.random() < 0.5 else chooser.choice(other_digits(value))
-            row.extend((atom, s, g) for s, g in digits)
+            row.extend((variable, s, g) for s, g in digits)
         rows.append(row)
     return rows
 
 
 @dataclass
 class Target:
-    """One output: coefficient of every atom, a constant, and how many low bits of the sum are wanted.
+    """One output: coefficient of every variable, a constant, and how many low bits of the sum are wanted.
 
     ``origin``: what it is for; None for what the net says.
     """
@@ -101,7 +101,7 @@ class Target:
 
 @dataclass
 class _Plan:
-    """Digits of every output, and the atoms made on the way: pairs of earlier ones."""
+    """Digits of every output, and the variables made on the way: pairs of earlier ones."""
 
     rows: list[list[Digit]]
     ranges: list[tuple[int, int]]
@@ -195,7 +195,7 @@ class _Extraction:
             if len(places) < 2:  # occurrences that overlap
                 self.counts[key] = -1_000_000
                 continue
-            atom = len(self.ranges)
+            variable = len(self.ranges)
             first, second = self.ranges[key[0]], self.ranges[key[1]]
             self.ranges.append(_span(first, second, key[2], key[3]))
             made.append(key)
@@ -203,7 +203,7 @@ class _Extraction:
             for row, a, b in places:
                 self._remove(row, a)
                 self._remove(row, b)
-                self._insert(row, (atom, min(a[1], b[1]), a[2]))
+                self._insert(row, (variable, min(a[1], b[1]), a[2]))
         return _Plan([list(row) for row in self.rows], self.ranges, made, cost)
 
 
@@ -230,7 +230,7 @@ def _tree_cost(plan: _Plan) -> int:
     """Adder bits of the shared pairs and of joining what is left, narrowest first."""
     total = plan.cost
     for row in plan.rows:
-        terms = sorted((range_width(plan.ranges[atom])[0], shift, sign) for atom, shift, sign in row)
+        terms = sorted((range_width(plan.ranges[variable])[0], shift, sign) for variable, shift, sign in row)
         while len(terms) > 1:
             (wa, sa, ga), (wb, sb, gb) = terms[0], terms[1]
             low, top = min(sa, sb), max(sa + wa, sb + wb) + 1
@@ -248,7 +248,8 @@ def estimate(ranges: list[tuple[int, int]], targets: Sequence[Target]) -> int:
 
 def _plan(targets: Sequence[Target], ranges: list[tuple[int, int]], tries: int) -> _Plan:
     rows = [
-        [(atom, s, g) for atom, c in target.terms.items() for s, g in signed_digits(c)] for target in targets
+        [(variable, s, g) for variable, c in target.terms.items() for s, g in signed_digits(c)]
+        for target in targets
     ]
     size = sum(len(row) for row in rows)
     if max((len(row) for row in rows), default=0) > _LONGEST_SEARCHED:
@@ -266,18 +267,18 @@ def _plan(targets: Sequence[Target], ranges: list[tuple[int, int]], tries: int) 
     return best
 
 
-def realise(net: Net, atoms: Sequence[Word], targets: Sequence[Target], tries: int = 48) -> list[Word]:
+def realise(net: Net, variables: Sequence[Word], targets: Sequence[Target], tries: int = 48) -> list[Word]:
     """Words of all targets; their low ``width`` bits are right (all of them when the sum fits)."""
-    ranges = [atom.range for atom in atoms]
+    ranges = [variable.range for variable in variables]
     plan = _plan(targets, ranges, tries)
     need, origins = _needed(plan, targets), _origins(plan, targets)
-    made, outer = list(atoms), net.origin
+    made, outer = list(variables), net.origin
     for k, key in enumerate(plan.made):
-        net.origin = origins[len(atoms) + k] or outer
+        net.origin = origins[len(variables) + k] or outer
         first, second, shift, sign = key
         a = words.shifted(made[first], max(0, -shift))
         b = words.shifted(made[second], max(0, shift))
-        made.append(_join(net, a, b, sign, need[len(atoms) + k], plan.ranges[len(atoms) + k]))
+        made.append(_join(net, a, b, sign, need[len(variables) + k], plan.ranges[len(variables) + k]))
     results: list[Word] = []
     for row, target in zip(plan.rows, targets):
         net.origin = target.origin or outer
@@ -287,24 +288,24 @@ def realise(net: Net, atoms: Sequence[Word], targets: Sequence[Target], tries: i
 
 
 def _origins(plan: _Plan, targets: Sequence[Target]) -> list[Origin | None]:
-    """Of every atom: what the targets that it goes into are for."""
+    """Of every variable: what the targets that it goes into are for."""
     found: list[Origin | None] = [None] * len(plan.ranges)
     for row, target in zip(plan.rows, targets):
-        for atom, _, _ in row:
-            found[atom] = join_origins((found[atom], target.origin))
+        for variable, _, _ in row:
+            found[variable] = join_origins((found[variable], target.origin))
     base = len(plan.ranges) - len(plan.made)
     for k in range(len(plan.made) - 1, -1, -1):
-        for atom in plan.made[k][:2]:
-            found[atom] = join_origins((found[atom], found[base + k]))
+        for variable in plan.made[k][:2]:
+            found[variable] = join_origins((found[variable], found[base + k]))
     return found
 
 
 def _needed(plan: _Plan, targets: Sequence[Target]) -> list[int]:
-    """Low bits wanted of every atom."""
+    """Low bits wanted of every variable."""
     need = [0] * len(plan.ranges)
     for row, target in zip(plan.rows, targets):
-        for atom, shift, _ in row:
-            need[atom] = max(need[atom], target.width - shift)
+        for variable, shift, _ in row:
+            need[variable] = max(need[variable], target.width - shift)
     base = len(plan.ranges) - len(plan.made)
     for k in range(len(plan.made) - 1, -1, -1):
         first, second, shift, _ = plan.made[k]

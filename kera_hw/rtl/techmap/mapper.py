@@ -1,8 +1,8 @@
 """From the flat region to cells: scalar rules one by one, sums and products in groups.
 
 Additions, subtractions, negations, constant multiples and products are not mapped one by one: a value that
-something else needs is the *root* of a linear form over *atoms* (other values and product tiles), and roots
-that become computable together are realised together, sharing sub-sums.
+something else needs is the *root* of a linear combination of *variables* (other values and product tiles),
+and roots that become computable together are realised together, sharing sub-sums.
 """
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kera_hw.ops.intervals import raw_interval
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.flatten import TABLE
 from kera_hw.rtl.techmap import cases, constmul, gating, iteration, linear, product, scalar, words
+from kera_hw.rtl.techmap.combinations import LinearCombination, Variable, combine, scale
+from kera_hw.rtl.techmap.combinations import summands as _summands
 from kera_hw.rtl.techmap.demand import demanded
-from kera_hw.rtl.techmap.forms import Atom, Form, combine, scale
-from kera_hw.rtl.techmap.forms import summands as _summands
 from kera_hw.rtl.techmap.items import Iteration
 from kera_hw.rtl.techmap.linear import Target
 from kera_hw.rtl.techmap.net import Net
@@ -67,9 +67,9 @@ class Mapper:
         self._tables = Tables(source, able)
         self._cases, self._inside = cases.Finder(source).cases(self._linear)
         self.notes += filter(None, [self._tables.note()])
-        self._forms: dict[Ref, Form] = {}
+        self._combinations: dict[Ref, LinearCombination] = {}
         self._tiles: dict[Ref, list[tuple[Word, int]]] = {}
-        self._made: dict[Atom, Word] = {}
+        self._made: dict[Variable, Word] = {}
         self._places: dict[Node, Origin | None] = {}
 
     # Which values are sums
@@ -117,7 +117,7 @@ class Mapper:
         return low <= span[0] and span[1] <= high
 
     def _find_exact(self) -> set[Node]:
-        """Linear nodes equal to their form over the integers, not only modulo their width."""
+        """Linear nodes equal to their combination over the integers, not only modulo their width."""
         exact: set[Node] = set()
         for node in self.source.nodes:
             if node in self._linear and self._raw_fits(node):
@@ -138,7 +138,7 @@ class Mapper:
         return None
 
     def _inlines(self, user: Node, operand: Ref) -> bool:
-        """Whether a linear user takes the operand's form rather than its value."""
+        """Whether a linear user takes the operand's combination rather than its value."""
         if user not in self._linear:
             return False
         if user.opcode in _PRODUCTS and self._constant_factor(user) is None:
@@ -195,29 +195,29 @@ class Mapper:
 
     # Order of work
 
-    def _ranks(self) -> tuple[dict[Node, int], dict[int, list[Node]]]:
-        """How many rounds of sums lie before each node; roots of one rank are realised together."""
-        rank: dict[Node, int] = {}
-        atoms: dict[Node, int] = {}  # of a linear node: the highest rank among its atoms
+    def _rounds(self) -> dict[int, list[Node]]:
+        """The nodes by how many rounds of sums lie before each; roots of one round are realised together."""
+        before: dict[Node, int] = {}
+        variables: dict[Node, int] = {}  # of a linear node: the most rounds before one of its variables
         for node in self.source.nodes:
             below = 0
             for ref in node.inputs:
                 inlined = ref.node in self._linear and ref.node not in self._roots
-                below = max(below, atoms[ref.node] if inlined else rank[ref.node])
+                below = max(below, variables[ref.node] if inlined else before[ref.node])
             if node in self._linear:
-                atoms[node] = below
-                rank[node] = below + (node in self._roots)
+                variables[node] = below
+                before[node] = below + (node in self._roots)
             else:
-                rank[node] = below
+                before[node] = below
         rounds: dict[int, list[Node]] = defaultdict(list)
         for node in self.source.nodes:
             if node not in self._linear or node in self._roots:
-                rounds[rank[node]].append(node)
-        return rank, rounds
+                rounds[before[node]].append(node)
+        return rounds
 
     def run(self) -> None:
         """Map everything that is wanted."""
-        _, rounds = self._ranks()
+        rounds = self._rounds()
         for number in sorted(rounds):
             nodes = [n for n in rounds[number] if any(Ref(n, i) in self.wanted for i in range(len(n.types)))]
             self._realise([node for node in nodes if node in self._roots])
@@ -228,23 +228,23 @@ class Mapper:
 
     # Sums
 
-    def _form(self, ref: Ref) -> Form:
-        """The form of a linear value, inlining what is not realised on its own."""
-        found = self._forms.get(ref)
+    def _combination(self, ref: Ref) -> LinearCombination:
+        """The combination of a linear value, inlining what is not realised on its own."""
+        found = self._combinations.get(ref)
         if found is None:
             pending = [ref]
             while pending:
                 item = pending[-1]
-                missing = [r for r in self._inlined(item.node) if r not in self._forms]
+                missing = [r for r in self._inlined(item.node) if r not in self._combinations]
                 if missing:
                     pending.extend(missing)
                     continue
                 pending.pop()
-                if item not in self._forms:
+                if item not in self._combinations:
                     inner = [self._places[ref.node] for ref in self._inlined(item.node)]
                     self._places[item.node] = join_origins((self.origins.get(item.node), *inner))
-                    self._forms[item] = self._own_form(item.node)
-            found = self._forms[ref]
+                    self._combinations[item] = self._own_combination(item.node)
+            found = self._combinations[ref]
         return found
 
     def _inlined(self, node: Node) -> list[Ref]:
@@ -252,15 +252,15 @@ class Mapper:
             return []
         return [r for r in _summands(node) if r.node in self._linear and r.node not in self._roots]
 
-    def _operand(self, ref: Ref) -> Form:
+    def _operand(self, ref: Ref) -> LinearCombination:
         value = self.source.constant(ref)
         if value is not None:
-            return Form({}, value)
+            return LinearCombination({}, value)
         if ref.node in self._linear and ref.node not in self._roots:
-            return self._forms[ref]
-        return Form({(ref, -1): 1}, 0)
+            return self._combinations[ref]
+        return LinearCombination({(ref, -1): 1}, 0)
 
-    def _own_form(self, node: Node) -> Form:
+    def _own_combination(self, node: Node) -> LinearCombination:
         match node.opcode:
             case "integer.add":
                 return combine(self._operand(node.inputs[0]), self._operand(node.inputs[1]), 1)
@@ -275,11 +275,11 @@ class Mapper:
             case "convert.cast":
                 return self._operand(node.inputs[0])
             case "control.select":
-                return self._gated_form(node)
+                return self._gated_combination(node)
             case _:
-                return self._product_form(node)
+                return self._product_combination(node)
 
-    def _gated_form(self, node: Node) -> Form:
+    def _gated_combination(self, node: Node) -> LinearCombination:
         """What both branches share, and one word that is chosen between what they don't."""
         ref = Ref(node, 0)
         then, otherwise = (self._operand(item) for item in node.inputs[1:])
@@ -294,20 +294,20 @@ class Mapper:
             if word.width:
                 self._made[ref, place] = word
                 terms[ref, place] = 1
-        return Form(terms, common.constant)
+        return LinearCombination(terms, common.constant)
 
-    def _side(self, form: Form, width: int) -> gating.Side:
+    def _side(self, combination: LinearCombination, width: int) -> gating.Side:
         """A branch's own part as a word and whether it is to be negated."""
-        if len(form.terms) == 1 and form.constant == 0:
-            ((atom, value),) = form.terms.items()
+        if len(combination.terms) == 1 and combination.constant == 0:
+            ((variable, value),) = combination.terms.items()
             magnitude = abs(value)
             if magnitude & (magnitude - 1) == 0:
-                return words.shifted(self._atom_word(atom), magnitude.bit_length() - 1), value < 0
-        atoms = [self._atom_word(atom) for atom in form.terms]
-        target = Target(dict(enumerate(form.terms.values())), form.constant, width)
-        return linear.realise(self.net, atoms, [target])[0], False
+                return words.shifted(self._variable_word(variable), magnitude.bit_length() - 1), value < 0
+        variables = [self._variable_word(variable) for variable in combination.terms]
+        target = Target(dict(enumerate(combination.terms.values())), combination.constant, width)
+        return linear.realise(self.net, variables, [target])[0], False
 
-    def _product_form(self, node: Node) -> Form:
+    def _product_combination(self, node: Node) -> LinearCombination:
         factor = self._constant_factor(node)
         if factor is not None:
             return scale(self._operand(factor[0]), factor[1])
@@ -315,7 +315,7 @@ class Mapper:
         width = min(self.wanted[ref], width_of(node.types[0]))
         tiles = self._product_tiles(node, width)
         self._tiles[ref] = tiles
-        return Form({(ref, i): weight for i, (_, weight) in enumerate(tiles)}, 0)
+        return LinearCombination({(ref, i): weight for i, (_, weight) in enumerate(tiles)}, 0)
 
     def _product_tiles(self, node: Node, width: int) -> list[tuple[Word, int]]:
         self.net.origin = self.origins.get(node)
@@ -324,34 +324,35 @@ class Mapper:
         return product.multiply_terms(self.net, a, b, width, dsp)
 
     def _realise(self, roots: list[Node]) -> None:
-        """Realise roots whose forms share atoms together, each group once."""
-        forms = {node: self._form(Ref(node, 0)) for node in roots}
-        for group in _groups(forms):
-            atoms = list(dict.fromkeys(atom for node in group for atom in forms[node].terms))
-            index = {atom: i for i, atom in enumerate(atoms)}
-            targets = [self._target(node, forms[node], index) for node in group]
+        """Realise roots whose combinations share variables together, each group once."""
+        combinations = {node: self._combination(Ref(node, 0)) for node in roots}
+        for group in _groups(combinations):
+            read = (variable for node in group for variable in combinations[node].terms)
+            variables = list(dict.fromkeys(read))
+            index = {variable: i for i, variable in enumerate(variables)}
+            targets = [self._target(node, combinations[node], index) for node in group]
             self.net.origin = self._places[group[0]]
-            values = [self._atom_word(atom) for atom in atoms]
+            values = [self._variable_word(variable) for variable in variables]
             results, taken = constmul.realise(self.net, values, targets, self.able.dsp, self._spare_dsps)
             self._spare_dsps -= taken
             for node, word in zip(group, results):
                 self._settle(Ref(node, 0), word)
 
-    def _target(self, node: Node, form: Form, index: dict[Atom, int]) -> Target:
+    def _target(self, node: Node, combination: LinearCombination, index: dict[Variable, int]) -> Target:
         ref = Ref(node, 0)
         width = min(self.wanted[ref], width_of(node.types[0]))
         terms: dict[int, int] = {}
         exact = node in self._exact
-        for atom, value in form.terms.items():
+        for variable, value in combination.terms.items():
             coefficient = value if exact and abs(value) < 1 << width else _symmetric(value, width)
             if coefficient:
-                terms[index[atom]] = coefficient
-        return Target(terms, form.constant, width, self._places[node])
+                terms[index[variable]] = coefficient
+        return Target(terms, combination.constant, width, self._places[node])
 
-    def _atom_word(self, atom: Atom) -> Word:
-        ref, tile = atom
+    def _variable_word(self, variable: Variable) -> Word:
+        ref, tile = variable
         if tile < -1:
-            return self._made[atom]
+            return self._made[variable]
         return self.word(ref) if tile < 0 else self._tiles[ref][tile][0]
 
     # Everything else
@@ -475,9 +476,9 @@ def _symmetric(value: int, width: int) -> int:
     return value - (1 << width) if value >> (width - 1) & 1 else value
 
 
-def _groups(forms: dict[Node, Form]) -> list[list[Node]]:
-    """Roots connected by shared atoms, in order."""
-    leader: dict[Node, Node] = {node: node for node in forms}
+def _groups(combinations: dict[Node, LinearCombination]) -> list[list[Node]]:
+    """Roots connected by shared variables, in order."""
+    leader: dict[Node, Node] = {node: node for node in combinations}
 
     def find(node: Node) -> Node:
         while leader[node] is not node:
@@ -485,12 +486,12 @@ def _groups(forms: dict[Node, Form]) -> list[list[Node]]:
             node = leader[node]
         return node
 
-    owner: dict[Atom, Node] = {}
-    for node, form in forms.items():
-        for atom in form.terms:
-            first = owner.setdefault(atom, node)
+    owner: dict[Variable, Node] = {}
+    for node, combination in combinations.items():
+        for variable in combination.terms:
+            first = owner.setdefault(variable, node)
             leader[find(node)] = find(first)
     groups: dict[Node, list[Node]] = defaultdict(list)
-    for node in forms:
+    for node in combinations:
         groups[find(node)].append(node)
     return list(groups.values())

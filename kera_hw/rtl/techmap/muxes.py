@@ -1,6 +1,6 @@
 """Four-way multiplexers bit by bit: where few signals are chosen between, one LUT does instead of two.
 
-A shift in ranks of four ways ends in bits that are all fill; those take a signal, the fill and the two select
+A shift in steps of four ways ends in bits that are all fill; those take a signal, the fill and the two select
 bits, which is one LUT4.
 """
 from __future__ import annotations

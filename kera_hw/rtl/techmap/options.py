@@ -17,7 +17,7 @@ condition share one signal, which ties them to one stage, or have each its ``own
 class MapOptions:
     """One way to map. ``dsp``: multipliers that may be used (None: all the device has).
 
-    ``far``: whether products take one more rank, in the fabric (None: where the clock needs it).
+    ``far``: whether products take one more register, in the fabric (None: where the clock needs it).
     """
 
     dsp: int | None = None
@@ -41,19 +41,19 @@ class Capabilities:
         """The widest carry chain that fits a stage alone when its operands have ``fanout`` loads."""
         timing = self.model.device.timing
         # A product that ends in a flip-flop of the fabric comes like any other register's value.
-        from_tile = after_dsp and self.dsp is not None and self.dsp.latency_cycles <= _ECP5_DSP_RANKS
+        from_tile = after_dsp and self.dsp is not None and self.dsp.latency_cycles <= _ECP5_DSP_STAGES
         late_ps = max(0.0, timing.dsp_clk_to_q_ps - timing.clk_to_q_ps) if from_tile else 0.0
         return max(4, self.model.max_carry_bits(self.clock_ps - round(late_ps), 0, max(2, fanout)))
 
 
-_ECP5_DSP_RANKS = 3
+_ECP5_DSP_STAGES = 3
 """Input, pipeline and output registers of a MULT18X18D."""
 _ECP5_FAR_PS = 4000
-"""Clock period below which a product gets one more rank in the fabric: wires from the tile are long."""
+"""Clock period below which a product gets one more register in the fabric: wires from the tile are long."""
 
 
 def needs_far_products(device: Device, clock_ps: int) -> bool:
-    """Whether the way from a multiplier is too long for a stage: products take a rank in the fabric."""
+    """Whether the way from a multiplier is too long for a stage: products take a register in the fabric."""
     return device.family == "ecp5" and clock_ps < _ECP5_FAR_PS
 
 
@@ -64,7 +64,7 @@ def capabilities(device: Device, clock_ps: int, options: MapOptions) -> Capabili
     if allowed > 0:
         if device.family == "ecp5":
             far = needs_far_products(device, clock_ps) if options.far is None else options.far
-            dsp = DspKind(18, 18, _ECP5_DSP_RANKS + far)
+            dsp = DspKind(18, 18, _ECP5_DSP_STAGES + far)
         else:
             dsp = DspKind(16, 16, 0)
     model = DelayModel(device)

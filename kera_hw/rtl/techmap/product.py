@@ -15,7 +15,7 @@ Term = tuple[Word, int]
 
 @dataclass(frozen=True, slots=True)
 class DspKind:
-    """A device's multiplier: operand widths in bits (signed or not) and its internal register ranks."""
+    """A device's multiplier: operand widths in bits (signed or not) and the pipeline registers inside."""
 
     a_bits: int
     b_bits: int

@@ -1,9 +1,9 @@
-// An 18 x 18 bit multiplier on MULT18X18D, with RANKS (0 to 3) of its own registers: 1 = output, 2 = input and
-// output, 3 = input, pipeline and output. `ce` moves them all.
+// An 18 x 18 bit multiplier on MULT18X18D, with STAGES (0 to 3) of its own registers: 1 = output,
+// 2 = input and output, 3 = input, pipeline and output. `ce` moves them all.
 module kera_ecp5_mul #(
   parameter A_SIGNED = 1'b0,
   parameter B_SIGNED = 1'b0,
-  parameter RANKS = 0
+  parameter STAGES = 0
 ) (
   input  wire clk,
   input  wire ce,
@@ -13,10 +13,10 @@ module kera_ecp5_mul #(
 );
 `ifdef SYNTHESIS
   MULT18X18D #(
-    .REG_INPUTA_CLK(RANKS >= 2 ? "CLK0" : "NONE"), .REG_INPUTA_CE("CE0"), .REG_INPUTA_RST("RST0"),
-    .REG_INPUTB_CLK(RANKS >= 2 ? "CLK0" : "NONE"), .REG_INPUTB_CE("CE0"), .REG_INPUTB_RST("RST0"),
-    .REG_PIPELINE_CLK(RANKS >= 3 ? "CLK0" : "NONE"), .REG_PIPELINE_CE("CE0"), .REG_PIPELINE_RST("RST0"),
-    .REG_OUTPUT_CLK(RANKS >= 1 ? "CLK0" : "NONE"), .REG_OUTPUT_CE("CE0"), .REG_OUTPUT_RST("RST0"),
+    .REG_INPUTA_CLK(STAGES >= 2 ? "CLK0" : "NONE"), .REG_INPUTA_CE("CE0"), .REG_INPUTA_RST("RST0"),
+    .REG_INPUTB_CLK(STAGES >= 2 ? "CLK0" : "NONE"), .REG_INPUTB_CE("CE0"), .REG_INPUTB_RST("RST0"),
+    .REG_PIPELINE_CLK(STAGES >= 3 ? "CLK0" : "NONE"), .REG_PIPELINE_CE("CE0"), .REG_PIPELINE_RST("RST0"),
+    .REG_OUTPUT_CLK(STAGES >= 1 ? "CLK0" : "NONE"), .REG_OUTPUT_CE("CE0"), .REG_OUTPUT_RST("RST0"),
     .RESETMODE("SYNC"), .GSR("DISABLED")
   ) tile (
     .CLK0(clk), .CE0(ce), .RST0(1'b0),
@@ -33,24 +33,24 @@ module kera_ecp5_mul #(
     .P27(p[27]), .P28(p[28]), .P29(p[29]), .P30(p[30]), .P31(p[31]), .P32(p[32]), .P33(p[33]), .P34(p[34]), .P35(p[35])
   );
 `else
-  // For simulation: the product, then all ranks.
+  // For simulation: the product, then all registers.
   wire signed [35:0] a_wide = {{18{A_SIGNED & a[17]}}, a};
   wire signed [35:0] b_wide = {{18{B_SIGNED & b[17]}}, b};
   wire [35:0] product = a_wide * b_wide;
   generate
-    if (RANKS == 0) begin : direct
+    if (STAGES == 0) begin : direct
       assign p = product;
       /* verilator lint_off UNUSEDSIGNAL */
       wire unused = &{1'b0, clk, ce};
       /* verilator lint_on UNUSEDSIGNAL */
     end else begin : ranked
-      reg [36*RANKS-1:0] kept;
-      if (RANKS == 1) begin : one
+      reg [36*STAGES-1:0] kept;
+      if (STAGES == 1) begin : one
         always @(posedge clk) if (ce) kept <= product;
       end else begin : several
-        always @(posedge clk) if (ce) kept <= {kept[36*RANKS-37:0], product};
+        always @(posedge clk) if (ce) kept <= {kept[36*STAGES-37:0], product};
       end
-      assign p = kept[36*RANKS-1:36*RANKS-36];
+      assign p = kept[36*STAGES-1:36*STAGES-36];
     end
   endgenerate
 `endif
