@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kera_hw.rtl.emit.naming import escaped
@@ -82,11 +82,23 @@ UnitWriter = Callable[[Any, Start, Site], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
+class ModuleRule:
+    """How units of a class get a module for each definition: what it is called, and its lines.
+
+    ``write`` takes the definition, the module's name, whether it can stall, and the rules for what is inside.
+    """
+
+    part: str
+    write: Callable[[Any, str, bool, Writers], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
 class Writers:
     """The rules of one style, by class of cells and of units."""
 
     cells: Mapping[type[Cell], CellWriter]
     units: Mapping[type[Unit], UnitWriter]
+    modules: Mapping[type[Unit], ModuleRule] = field(default_factory=dict[type[Unit], ModuleRule])
 
     def cell(self, cell: Cell, site: Site) -> list[str]:
         """Lines of one cell; none for state registers, which the pipeline clocks."""

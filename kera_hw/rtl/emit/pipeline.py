@@ -10,14 +10,12 @@ from dataclasses import dataclass, replace
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.cells import Around, Site, Start, Writers
-from kera_hw.rtl.emit.iterative import write_iterative_module
 from kera_hw.rtl.emit.layout import CallPlace, Control, Layout, Run, valid_name
 from kera_hw.rtl.emit.naming import escaped, inner_name, module_name
 from kera_hw.rtl.emit.text import constant, declared_range, joined, part, source_of, vector
 from kera_hw.schedule.fpga.bits import Bits, Segment, bits_width, cell_bits, slice_bits
 from kera_hw.schedule.fpga.cells import Call, Unit
 from kera_hw.schedule.fpga.netlist import Netlist, StateControl, StateReg
-from kera_hw.schedule.fpga.units import IterativeUnit
 from kera_hw.schedule.plan import Plan
 
 
@@ -41,7 +39,7 @@ class _Writer:
         self._netlist, self._plan, self._control, self._writers = netlist, plan, control, writers
         self._layout = Layout(netlist, plan, control)
         self._buses = dict(netlist.inputs)
-        self._definitions: list[IterativeUnit] = []
+        self._definitions: list[tuple[Unit, str]] = []  # with their modules
         self._shown: dict[str, str] = {}  # of a unit with several calls: the signal with its result
 
     def _read(self, segment: Segment, stage: int) -> list[str]:
@@ -66,9 +64,9 @@ class _Writer:
         for out in self._netlist.outputs:
             body.append(f"assign {escaped(out.bus)} = {self._vector(out.bits, last)};")
         lines = [*self._header(name), *("  " + line if line else "" for line in body), "endmodule"]
-        for unit in self._definitions:
-            module = self._module_of(unit)
-            lines += ["", *write_iterative_module(unit, module, self._control.advance, self._writers)]
+        for unit, module in self._definitions:
+            write = self._writers.modules[type(unit)].write
+            lines += ["", *write(unit, escaped(module), self._control.advance, self._writers)]
         return Datapath("\n".join(lines) + "\n", layout)
 
     def _header(self, name: str) -> list[str]:
@@ -106,13 +104,15 @@ class _Writer:
 
     def _module_of(self, unit: Unit) -> str:
         """The module of a unit's definition, which units of the same make share."""
-        assert isinstance(unit, IterativeUnit)
         definition = unit.definition()
-        if definition not in self._definitions:
-            self._definitions.append(definition)
-        number = self._definitions.index(definition)
-        part = "iterative" + (str(number + 1) if number else "")
-        return escaped(inner_name(module_name(self._netlist.name), part))
+        for known, name in self._definitions:
+            if known == definition:
+                return escaped(name)
+        number = 1 + sum(type(known) is type(unit) for known, _ in self._definitions)
+        part = self._writers.modules[type(unit)].part + (str(number) if number > 1 else "")
+        name = inner_name(module_name(self._netlist.name), part)
+        self._definitions.append((definition, name))
+        return escaped(name)
 
     def _call(self, cell: Call, index: int, stage: int) -> list[str]:
         """A unit at its only call; of several calls each shows the result, and the last has the unit."""

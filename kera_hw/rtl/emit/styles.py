@@ -4,16 +4,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from kera_hw.rtl.emit.cells import PLAIN_CELLS, Writers
+from kera_hw.rtl.emit.cells import PLAIN_CELLS, ModuleRule, Writers
 from kera_hw.rtl.emit.ecp5 import ECP5_CELLS
 from kera_hw.rtl.emit.ecp5_memory import write_blocks
-from kera_hw.rtl.emit.iterative import write_iterative
+from kera_hw.rtl.emit.iterative import write_iterative, write_iterative_module
 from kera_hw.rtl.emit.memory import write_memory
+from kera_hw.schedule.fpga.cells import Unit
 from kera_hw.schedule.fpga.units import IterativeUnit, Memory
 
 Style = Literal["ecp5", "generic"]
 
+_MODULES: Mapping[type[Unit], ModuleRule] = {
+    IterativeUnit: ModuleRule("iterative", write_iterative_module),
+}
 TEXT_STYLES: Mapping[Style, Writers] = {
-    "generic": Writers(PLAIN_CELLS, {IterativeUnit: write_iterative, Memory: write_memory}),
-    "ecp5": Writers(ECP5_CELLS, {IterativeUnit: write_iterative, Memory: write_blocks}),
+    "generic": Writers(PLAIN_CELLS, {IterativeUnit: write_iterative, Memory: write_memory}, _MODULES),
+    "ecp5": Writers(ECP5_CELLS, {IterativeUnit: write_iterative, Memory: write_blocks}, _MODULES),
 }
