@@ -158,11 +158,12 @@ def sampled(opcode: str, count: int, seed: int = 0) -> set[Case]:
     kinds: list[Type] = list(FLOATS)
     if not OPS[opcode].attrs:
         kinds += [IntType(width, signed) for width in range(1, 65) for signed in (True, False)]
-        found |= {case(opcode, (kind,) * arity) for kind in kinds if _takes(opcode, (kind,) * arity)}
+        found |= {case(opcode, (kind,) * arity) for kind in kinds if takes(opcode, (kind,) * arity)}
     return found
 
 
-def _takes(opcode: str, kinds: tuple[Type, ...]) -> bool:
+def takes(opcode: str, kinds: tuple[Type, ...]) -> bool:
+    """Whether an operation without attributes takes operands of these types."""
     try:
         OPS[opcode].infer(kinds, {})
     except TypeRuleError:

@@ -110,9 +110,26 @@ def coverage_page() -> str:
     return f"# Operations by target\n{MADE}\n{_COVERAGE_HEAD}\n{page(TABLES)}"
 
 
+_NATIVE_HEAD = """\
+Operations that x86-64, AArch64, RISC-V, WebAssembly and PTX each have almost one to one: what
+[loop programs](loops.md#native-programs) for processors are written out in. Of operands beyond
+what the last column says a machine makes any value, or stops, and native programs see to it that
+nobody looks. A NaN may come out as any NaN. The amount of a shift is of the unsigned type of the
+same width. Elements in memory are integers, f32 and f64; a bool is a u8 of 0 or 1 there, f16 and
+bf16 are a u16.
+"""
+
+
+def native_page() -> str:
+    """The native set and what is ready for machines with more."""
+    from kera_hw.legal.document import page
+
+    return f"# The native set\n{MADE}\n{_NATIVE_HEAD}\n{page()}"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "builtins.md": builtins_page, "coverage.md": coverage_page, "errors.md": errors_page,
-    "devices.md": devices_page, "cli.md": cli_page,
+    "devices.md": devices_page, "cli.md": cli_page, "native.md": native_page,
 }
 
 

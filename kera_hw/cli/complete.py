@@ -24,6 +24,13 @@ def programs(incomplete: str) -> list[str]:
     return shown or [f"{head}{slash}{name}/" for name in _directories(directory) if name.startswith(tail)]
 
 
+def capabilities(incomplete: str) -> list[str]:
+    """What processors may have beside the native set."""
+    from kera_hw.legal.native import CAPABILITIES
+
+    return [name for name in CAPABILITIES if name.startswith(incomplete)]
+
+
 def builds(incomplete: str) -> list[str]:
     """Programs, and with ``--receipt`` the directories that hold a receipt."""
     if "--receipt" not in _words():

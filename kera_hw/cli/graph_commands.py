@@ -42,6 +42,16 @@ def inspect(
     fuse: Annotated[
         bool, typer.Option("--fuse", help="With --loops: join loops where that keeps every bit.")
     ] = False,
+    native: Annotated[
+        bool, typer.Option("--native", help="With --loops: written out in what every processor has.")
+    ] = False,
+    capabilities: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--capability", metavar="NAME", autocompletion=complete.capabilities,
+            help="With --native: what the processor has beside that, such as fma; may be given again.",
+        ),
+    ] = None,
     hardware: HardwareRequest = AS_PLANNED,
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="OUT.svg", help="Draw the graph into a file.")
@@ -75,9 +85,10 @@ def inspect(
     output.text(print_graph(shown, hashes=True).rstrip("\n"))
     data: dict[str, object] = {**names, "graph": graph_json(shown)}
     if show_loops:
-        from kera_hw.driver.loops import loop_texts
+        from kera_hw.driver.loops import loop_texts, native_with
 
-        texts, steps = loop_texts(shown, fuse)
+        extra = native_with(capabilities or ()) if native or capabilities else None
+        texts, steps = loop_texts(shown, fuse, extra)
         output.text("\n" + "\n".join(texts.values()).rstrip("\n"))
         data |= {"loops": texts, "steps": steps}
     if show_plan:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kera_hw.driver.files import read_bytes
 from kera_hw.driver.session import optimise, single_export_graph
 from kera_hw.graph import Export, Graph
+from kera_hw.legal.legalise import legalise
+from kera_hw.legal.native import CAPABILITIES, Native
 from kera_hw.loops.printer import print_program
 from kera_hw.loops.program import LoopProgram
 from kera_hw.loops.transforms import Plan, parse_plan, print_plan, program_hash, replay
@@ -16,10 +19,13 @@ from kera_hw.lower.export import lower_with_updates
 from kera_hw.support import Diagnostic, KeraError, SourceFile
 
 
-def loop_texts(graph: Graph, fuse: bool) -> tuple[dict[str, str], dict[str, list[str]]]:
+def loop_texts(
+    graph: Graph, fuse: bool, native: Native | None = None
+) -> tuple[dict[str, str], dict[str, list[str]]]:
     """Each export's loop program below what is updated in place, and the steps taken when loops are joined.
 
-    Raises KeraError (K07xx) where an operation has no loops.
+    With ``native`` as it is for a machine that has the native set and these operations. Raises KeraError
+    (K07xx) where an operation has no loops.
     """
     texts: dict[str, str] = {}
     steps: dict[str, list[str]] = {}
@@ -28,10 +34,21 @@ def loop_texts(graph: Graph, fuse: bool) -> tuple[dict[str, str], dict[str, list
         if fuse:
             found = planned(program)
             program, steps[export.name] = found.after, list(map(str, found.plan.steps))
+        if native is not None:
+            program = legalise(program, native)
         said = dict.fromkeys((*map(str, updates), *steps.get(export.name, [])))
         head = "".join(f"// {line}\n" for line in said)
         texts[export.name] = head + print_program(program)
     return texts, steps
+
+
+def native_with(capabilities: Sequence[str]) -> Native:
+    """What a machine has beside the native set, by names. Raises KeraError (K0905) for one that is none."""
+    for name in capabilities:
+        if name not in CAPABILITIES:
+            message = f"`{name}` is no capability; there are {', '.join(CAPABILITIES)}."
+            raise KeraError([Diagnostic("K0905", message)])
+    return {row: domain for name in capabilities for row, domain in CAPABILITIES[name].items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from kera_hw.loops.program import (
     LoopProgram,
     Op,
     Operand,
+    Schedule,
     Statement,
     Store,
     Var,
@@ -40,7 +41,8 @@ from kera_hw.types import BoolType, FloatType
 def legalise(program: LoopProgram, extra: Native = NOTHING_MORE) -> LoopProgram:
     """The program in operations of the native set, and of ``extra``, which the machine has as well.
 
-    Raises KeraError (K0701) for an operation that is neither native nor written out.
+    What loops say of pipelines and shared units speaks of the operations that were, and goes with them.
+    Raises KeraError (K0704) for an operation that is neither native nor made of others.
     """
     return _Legalisation(program, {**NATIVE, **extra}).run()
 
@@ -195,7 +197,10 @@ class _Legalisation:
             yields = self._yields(loop.carried, loop.body)
         outer = self._inner(loop.carried)
         carried = tuple(map(Carried, inner, initial, outer))
-        made = replace(loop, var=counter, carried=carried, body=Block(tuple(body), yields))
+        made = replace(
+            loop, var=counter, carried=carried, body=Block(tuple(body), yields),
+            schedule=Schedule(on=loop.schedule.on),
+        )
         self.emit.append(made)
         self._leave(loop.carried, outer)
 

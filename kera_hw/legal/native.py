@@ -22,10 +22,10 @@ class Domain(Enum):
     """On which operands a native operation means what the registry says."""
 
     TOTAL = "all operands"
-    AMOUNT_BELOW_WIDTH = "an amount below the width; any value from there on"
-    SAFE_DIVISOR = "a divisor that is not 0, nor -1 under the least dividend: a machine may stop there"
-    VALUE_FITS = "a number whose integer part the result holds; any value elsewhere"
-    NAN_SHOWN = "no NaN, or the canonical one: the bits of any other are shown as they are"
+    AMOUNT_BELOW_WIDTH = "amounts below the width; any value from there on"
+    SAFE_DIVISOR = "divisors other than 0, and than -1 under the least dividend, where a machine may stop"
+    VALUE_FITS = "numbers whose integer part the result holds; any value elsewhere"
+    NAN_SHOWN = "numbers and the canonical NaN; the bits of any other are shown as they are"
 
 
 class Signature(NamedTuple):
@@ -58,8 +58,9 @@ def _alike(
     family: str, verbs: Iterable[str], kinds: Iterable[Type], count: int = 2, domain: Domain = Domain.TOTAL
 ) -> dict[Signature, Domain]:
     """Operations of ``count`` operands of one type that give it."""
+    types = tuple(kinds)
     return {
-        Signature(f"{family}.{verb}", (kind,) * count, kind): domain for verb in verbs for kind in kinds
+        Signature(f"{family}.{verb}", (kind,) * count, kind): domain for verb in verbs for kind in types
     }
 
 

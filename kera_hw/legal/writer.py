@@ -70,8 +70,9 @@ class Writer:
         found = None if rule is None else rule(self, call.args, call.attrs)
         if found is None:
             kinds = ", ".join(str(value.type) for value in call.args)
-            reason = f"`{call.opcode}` on {kinds} is neither native nor made of other operations."
-            raise KeraError([Diagnostic("K0704", reason)])
+            message = f"`{call.opcode}` on {kinds} is neither native nor made of other operations."
+            note = "This is a gap in kera, not in your program; run the function on the interpreter."
+            raise KeraError([Diagnostic("K0704", message, notes=(note,))])
         return found if len(found) > 1 else [replace(found[0], span=call.span)]
 
     def _holds(self, kind: Type) -> bool:

@@ -79,3 +79,15 @@ def test_what_cannot_be_asked(kera: Kera, smooth: Path, tmp_path: Path) -> None:
     for extra in (["--svg", tmp_path / "x.svg"], ["--clock", "100MHz"]):
         done = kera("plan", smooth, "--loops", *extra)
         assert done.status == 2 and "no target in particular" in " ".join(done.err.replace("│", " ").split())
+
+
+def test_loops_are_shown_as_processors_take_them(kera: Kera, smooth: Path) -> None:
+    plain, native = (kera("inspect", smooth, "--loops", *more).out for more in ((), ("--native",)))
+    assert "convert.cast" in plain and native.count("load") == plain.count("load")
+    path = smooth.with_name("half.kera")
+    path.write_text("pub fn half(x: f16, y: f16) -> f16 { x * y }\n")
+    assert "in.x: param u16" in kera("inspect", path, "--loops", "--native").out
+    shown = kera("inspect", path, "--loops", "--capability", "f16-arithmetic").out
+    assert "floating.mul v" in shown and ": f16 = floating.mul" in shown
+    wrong = kera("inspect", path, "--loops", "--native", "--capability", "f17")
+    assert wrong.status != 0 and "K0905" in wrong.err and "f16-arithmetic" in wrong.err
