@@ -26,10 +26,11 @@ WIDTHS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 
 COLUMNS = {
     "interp": "interpreter", "model": "lowered graph", "rtl": "simulated Verilog", "formal": "proved",
+    "native": "native program",
 }
 _EXECUTORS = {
     "interpreter": "interp", "lowered graph": "model", "verilator": "rtl", "verilog": "rtl", "netlist": "rtl",
-    "proof": "formal", "solver": "formal",
+    "proof": "formal", "solver": "formal", "native code": "native",
 }
 INTEGERS = "integers"
 _SOFT_WIDTHS = "32 and 64 bits"
@@ -45,7 +46,8 @@ Unless a cell says otherwise, none differed.
 - **Interpreter**: the registry's reference evaluation. **Lowered graph**: the integer operations that
   hardware is made of, run by the interpreter or as C++. **Simulated Verilog**: the emitted text in
   Verilator, every vector twice: at full rate, with the cycles planned, and under random stalls.
-  **Proved**: for all inputs, by a solver, with a planted fault refuted.
+  **Proved**: for all inputs, by a solver, with a planted fault refuted. **Native program**: the operation
+  written out for processors ([native set](native.md)), as C++ on x86-64.
 - *All* means that every input there is was tried. Other vectors are heavy in edges: exponents at the
   ends and near each other, significands of few ones or zeros, operands that cancel, infinities, NaN.
 - A NaN result counts as right only if it is the canonical one; in SoftFloat's results any NaN stands
@@ -117,7 +119,7 @@ def _result(row: Mapping[str, Any]) -> Result:
     return Result(
         op if "." in op else f"floating.{op}", dtype, _EXECUTORS.get(executor, executor),
         row.get("oracle") or ("MPFR, close calls of libm" if "decided_by_libm" in row else "MPFR"),
-        vectors, row["differences"], exhaustive and (not width or vectors == 1 << width),
+        vectors, row["differences"], exhaustive and (not width or vectors in (1 << width, 1 << 2 * width)),
         row.get("note", ""), row.get("command", ""),
     )
 

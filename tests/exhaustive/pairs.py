@@ -77,8 +77,10 @@ def check(verb: str, kind: FloatType) -> dict[str, Any]:
         seconds = time.perf_counter() - start
     return {
         "op": f"floating.{verb}", "type": kind.name,
-        "command": f"python -m tests.exhaustive.pairs {verb} {kind.name}", "pairs": outcome.checked,
-        "differences": outcome.different, "examples": list(outcome.examples), "checksum": outcome.checksum,
+        "executor": "native code", "oracle": "double arithmetic rounded once more",
+        "command": f"python -m tests.exhaustive.pairs {verb} {kind.name}", "inputs": outcome.checked,
+        "exhaustive": outcome.checked == PAIRS, "differences": outcome.different,
+        "examples": list(outcome.examples), "checksum": outcome.checksum,
         "program_sha256": digest(verb, kind), "seconds": round(seconds, 1), "machine": platform.machine(),
     }
 
@@ -88,7 +90,7 @@ def main(arguments: list[str]) -> int:
     wanted = [(verb, kind) for verb in WANTED for kind in KINDS]
     if arguments:
         wanted = [(arguments[0], arguments[1])]
-    kept = json.loads(RECORD.read_text()) if RECORD.exists() else []
+    kept: list[dict[str, Any]] = json.loads(RECORD.read_text()) if RECORD.exists() else []
     rows = {(row["op"], row["type"]): row for row in kept}
     for verb, kind in wanted:
         row = check(verb, KINDS[kind])

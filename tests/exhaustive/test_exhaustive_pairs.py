@@ -61,7 +61,7 @@ def test_a_wrong_rounding_is_found(tmp_path: Path) -> None:
 @VERBS
 def test_no_pair_is_misrounded(verb: str, kind: FloatType) -> None:
     record = pairs.check(verb, kind)
-    assert record["pairs"] == pairs.PAIRS and record["differences"] == 0, record["examples"]
+    assert record["inputs"] == pairs.PAIRS and record["differences"] == 0, record["examples"]
     assert record["checksum"] == _committed(verb, kind)["checksum"]
 
 
@@ -70,11 +70,11 @@ def test_no_pair_is_misrounded(verb: str, kind: FloatType) -> None:
 def test_the_committed_record_covers_every_pair_without_a_difference(verb: str, kind: FloatType) -> None:
     """Of the program as it is now: whoever changes its steps has to run the check again."""
     record = _committed(verb, kind)
-    assert record["pairs"] == pairs.PAIRS and record["differences"] == 0
+    assert record["inputs"] == pairs.PAIRS and record["differences"] == 0
     assert record["program_sha256"] == pairs.digest(verb, kind), f"stale: run {record['command']}"
 
 
 def _committed(verb: str, kind: FloatType) -> dict[str, object]:
-    rows = json.loads(pairs.RECORD.read_text())
+    rows: list[dict[str, object]] = json.loads(pairs.RECORD.read_text())
     (row,) = [row for row in rows if (row["op"], row["type"]) == (f"floating.{verb}", kind.name)]
     return row
