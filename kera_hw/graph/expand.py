@@ -1,21 +1,25 @@
 """Operations taken apart: a node as the region of registry operations that its row says it is."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kera_hw.graph.node import Node, Ref, Region
 from kera_hw.graph.store import Store
 from kera_hw.ops.registry import OPS
-from kera_hw.ops.spec import AttrValue, Trait
+from kera_hw.ops.spec import AttrValue, Expansion, Trait
 from kera_hw.types import TensorType, Type, element_type
 
 Attributes = tuple[tuple[str, AttrValue], ...]
 
 
 class Expander:
-    """Regions of expansions, one for equal nodes; they are kept in a store of their own."""
+    """Regions of expansions, one for equal nodes; they are kept in a store of their own.
 
-    def __init__(self) -> None:
+    ``own`` are expansions that a target takes in place of the rows'.
+    """
+
+    def __init__(self, own: Mapping[str, Expansion] | None = None) -> None:
+        self._own = own or {}
         self._store = Store()
         self._found: dict[tuple[object, ...], Region | None] = {}
 
@@ -41,7 +45,7 @@ class Expander:
         self, opcode: str, kinds: Sequence[Type], places: Sequence[int], attrs: Attributes
     ) -> Region | None:
         """The expansion's region; operand k is parameter ``places[k]``."""
-        rule, store = OPS[opcode].expansion, self._store
+        rule, store = self._own.get(opcode, OPS[opcode].expansion), self._store
         assert rule is not None
         params = [store.param(place, kind) for place, kind in zip(places, kinds)]
         results: Sequence[Ref] | None = rule(store, params, dict(attrs))

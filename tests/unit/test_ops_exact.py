@@ -1,6 +1,7 @@
 """The order `exact`: its expansion, the loops and the circuit give the one rounding of the reference."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from math import prod
 
@@ -17,6 +18,8 @@ from kera_hw.loops.verifier import verify_loops
 from kera_hw.lower.export import lower_export
 from kera_hw.numerics import floatbits
 from kera_hw.numerics.arrays import Array
+from kera_hw.ops.expansions import exact_apart
+from kera_hw.ops.spec import Expansion
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.types import BF16, F16, F32, F64, FloatType, TensorType, element_type
 from tests.loop_programs import same_bits
@@ -68,19 +71,20 @@ def arguments(export: Export, lanes: int) -> list[Array]:
     return found
 
 
-def expanded(region: Region) -> Region:
+def expanded(region: Region, own: Mapping[str, Expansion] | None = None) -> Region:
     (node,) = (ref.node for ref in region.results)
-    found = Expander().region_of(node)
+    found = Expander(own).region_of(node)
     assert found is not None
     return found
 
 
 def check(export: Export, lanes: int) -> None:
+    """Both forms: the accumulator in memory, and the digits apart as circuits have them."""
     args = arguments(export, lanes)
-    (wanted,), (found,) = (
-        run_region(region, args, lanes) for region in (export.region, expanded(export.region))
-    )
-    assert same_bits(np.asarray(wanted), np.asarray(found))
+    (wanted,) = run_region(export.region, args, lanes)
+    for own in (None, exact_apart.EXPANSIONS):
+        (found,) = run_region(expanded(export.region, own), args, lanes)
+        assert same_bits(np.asarray(wanted), np.asarray(found))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 9, 130])

@@ -47,7 +47,7 @@ def of_nothing(to: Writer[V], kind: FloatType, source: TensorType, axis: int, va
     return to.op("convert.bitcast", bits, type=kind)
 
 
-def _rows(to: Writer[V], x: V, axis: int) -> V:
+def rows_of(to: Writer[V], x: V, axis: int) -> V:
     """The axis last, all others as one before it."""
     source = x.type
     assert isinstance(source, TensorType)
@@ -83,7 +83,7 @@ def _multiplied(to: Writer[V], row: V, factors: Sequence[V]) -> V:
 
 def _long_product(to: Writer[V], significand: V, bits: int, axis: int) -> V:
     """Rows of digits, not carried through: the products of all significands along the axis."""
-    pieces = [_rows(to, significand, axis)]
+    pieces = [rows_of(to, significand, axis)]
     if bits > _FACTOR_BITS:
         mask = word_of(to, (1 << _FACTOR_BITS) - 1)
         pieces = [to.op("bits.and", pieces[0], mask), shifted(to, "bits.shr", pieces[0], _FACTOR_BITS)]

@@ -13,6 +13,7 @@ import numpy as np
 from kera_hw.graph.expand import Expander
 from kera_hw.graph.node import Export, Node, Ref, Region, Scopes, within
 from kera_hw.graph.store import Store
+from kera_hw.ops.expansions import exact_apart
 from kera_hw.ops.registry import FAMILIES, OPS
 from kera_hw.ops.spec import Trait
 from kera_hw.rtl.lower import reductions, scalars, tensors
@@ -50,7 +51,7 @@ class Flattener:
         self.store = store
         self.meter = meter
         self.builder = Builder(store, interval, carry_logic, meter)
-        self._expander = Expander()
+        self._expander = Expander(exact_apart.EXPANSIONS)
         self._scopes: Scopes = ()
         self._in_general = False
 
