@@ -7,7 +7,7 @@ from kera_hw.rtl.lower.design import FlatDesign
 from kera_hw.rtl.techmap import scalar, words
 from kera_hw.rtl.techmap.after import shown_by_states
 from kera_hw.rtl.techmap.controls import place_controls, with_controls
-from kera_hw.rtl.techmap.cover import cover
+from kera_hw.rtl.techmap.cover import Coverer
 from kera_hw.rtl.techmap.finish import Finisher
 from kera_hw.rtl.techmap.items import Parameter, Present
 from kera_hw.rtl.techmap.linearise import rebuild_parities
@@ -44,9 +44,10 @@ def map_design(
     net, vectors = rebuild_parities(net, vectors, able.lut_inputs)
     others, nexts = vectors[: len(flat.outputs)], vectors[len(flat.outputs) :]
     others = shown_by_states(net, others, flat.states, nexts, part)
-    written = with_controls(net, others, flat.states, nexts, part, wanted.controls)
+    coverer = Coverer(net, able.lut_inputs)
+    written = with_controls(net, coverer, others, flat.states, nexts, part, wanted.controls)
     vectors = [*others, *(bits for state in written for bits in state.vectors())]
-    chosen = cover(net, vectors, able.lut_inputs)
+    chosen = coverer.cover(vectors)
     finisher = Finisher(net, chosen, able)
     state_bits = [net.bits(Present(state.width_bits, (), i)) for i, state in enumerate(flat.states)]
     input_bits = [net.bits(Parameter(leaf.width_bits, (), leaf.bus, leaf.low)) for leaf in flat.inputs]

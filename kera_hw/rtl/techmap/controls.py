@@ -16,7 +16,7 @@ from kera_hw.graph.node import Origin, join_origins
 from kera_hw.rtl.lower.design import FlatState
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.area import Area
-from kera_hw.rtl.techmap.cover import cover
+from kera_hw.rtl.techmap.cover import Coverer
 from kera_hw.rtl.techmap.finish import Finisher
 from kera_hw.rtl.techmap.holding import NEVER, Piece, Search
 from kera_hw.rtl.techmap.items import Moves, Present, Restart
@@ -75,8 +75,8 @@ class _Run:
 
 
 def with_controls(
-    net: Net, others: Sequence[Bits], states: Sequence[FlatState], nexts: Sequence[Bits], device: Device,
-    how: Controls,
+    net: Net, coverer: Coverer, others: Sequence[Bits], states: Sequence[FlatState], nexts: Sequence[Bits],
+    device: Device, how: Controls,
 ) -> list[Controlled]:
     """The states' next values as they are best written; ``others`` are all other vectors that are needed."""
     plain = [Controlled(bits) for bits in nexts]
@@ -86,18 +86,18 @@ def with_controls(
     ways = [finder.groups(way) for way in (_WAYS if how != "enables" else _WITHOUT_RESETS)]
     if not any(group for found in ways for group in found):
         return plain
-    before = _area(net, [*others, *nexts], device)
+    before = _area(net, coverer, [*others, *nexts], device)
     best: list[tuple[int, Controlled]] = [(0, one) for one in plain]
     for found in ways:
         vectors = [bits for one in found for bits in one.vectors()]
-        after = _area(net, [*others, *vectors], device)
+        after = _area(net, coverer, [*others, *vectors], device)
         for state, one in enumerate(found):
             kept = [group for group in _together(one.groups) if _gain(before, after, nexts[state], group) > 0]
             gain = sum(_gain(before, after, nexts[state], group) for group in kept)
             if gain > best[state][0]:
                 best[state] = gain, _written(nexts[state], [group for groups in kept for group in groups])
     chosen = [one for _, one in best]
-    total = _area(net, [*others, *(bits for one in chosen for bits in one.vectors())], device)
+    total = _area(net, coverer, [*others, *(bits for one in chosen for bits in one.vectors())], device)
     return chosen if total.luts < before.luts else plain
 
 
@@ -121,9 +121,9 @@ def place_controls(finisher: Finisher, written: Controlled, name: str) -> tuple[
     )
 
 
-def _area(net: Net, vectors: Sequence[Bits], device: Device) -> Area:
+def _area(net: Net, coverer: Coverer, vectors: Sequence[Bits], device: Device) -> Area:
     """The net covered for these vectors, all of them in use."""
-    area = Area(net, cover(net, vectors, device.lut_inputs), device)
+    area = Area(net, coverer.cover(vectors), device)
     for bits in vectors:
         area.use(bits)
     return area

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import product
 
 from kera_hw.rtl.techmap import absorb, fuse, truth
 from kera_hw.rtl.techmap.chain import Chained, Function, Part, joined, widest_runs
@@ -21,6 +21,7 @@ from kera_hw.rtl.techmap.net import Net, known
 from kera_hw.schedule.fpga.bits import Bits, Segment, bits_width, concat, slice_bits
 
 _CUTS = 6
+_MOST_PRODUCTS = 200
 _DEPTH_PRICE = 0.08
 _CHAIN_GAIN = 1.5
 """LUTs that tables of their own for an adder's bits must save."""
@@ -59,9 +60,18 @@ class Cover:
     chains: dict[int, Chained]
 
 
-def cover(net: Net, outputs: Iterable[Bits], lut_inputs: int) -> Cover:
-    """Choose cuts for all gates that ``outputs`` need."""
-    return _Covering(net, list(outputs), lut_inputs).run()
+class Coverer:
+    """Covers one net for several sets of outputs: what these do not change is taken over from the last."""
+
+    def __init__(self, net: Net, lut_inputs: int) -> None:
+        self._net = net
+        self._lut_inputs = lut_inputs
+        self._last: _Covering | None = None
+
+    def cover(self, outputs: Iterable[Bits]) -> Cover:
+        """Choose cuts for all gates that ``outputs`` need."""
+        last, self._last = self._last, _Covering(self._net, list(outputs), self._lut_inputs)
+        return self._last.run(last)
 
 
 def permuted(leaf: Bits, pattern: Sequence[Segment]) -> Bits:
@@ -108,11 +118,17 @@ class _Covering:
         self.live = live
         return uses
 
-    def run(self) -> Cover:
+    def run(self, last: _Covering | None) -> Cover:
+        """Cover the live items in order; as in ``last`` where nothing that they may look at has changed."""
+        changed = [True] * len(self.net.items)
         for index, item in enumerate(self.net.items):
             if not self.live[index]:
                 continue
-            if isinstance(item, Gate):
+            known = last is not None and index < len(last.live) and last.live[index]
+            if known and not any(s.cell is not None and changed[s.cell] for bits in item.ins for s in bits):
+                assert last is not None
+                self._take_over(last, index)
+            elif isinstance(item, Gate):
                 self._gate(index, item)
             elif isinstance(item, Sum):
                 self._adder(index, item)
@@ -120,7 +136,27 @@ class _Covering:
                 base = max((self._depth_of(bits) for bits in item.ins), default=0)
                 self.depth[index] = base + item.levels
                 self.flow[index] = sum(self._flow_of(bits) for bits in item.ins)
+            if known:
+                assert last is not None
+                changed[index] = self._looks_changed(last, index, changed)
         return Cover({index: found[0] for index, found in self.cuts.items()}, self.adds, self.chains)
+
+    def _take_over(self, last: _Covering, index: int) -> None:
+        self.depth[index], self.flow[index] = last.depth[index], last.flow[index]
+        for mine, others in ((self.cuts, last.cuts), (self.adds, last.adds), (self.chains, last.chains)):
+            if index in others:
+                mine[index] = others[index]  # pyright: ignore[reportArgumentType] - of one kind each
+
+    def _looks_changed(self, last: _Covering, index: int, changed: list[bool]) -> bool:
+        """Whether a reader may see anything else than before: an item's cuts, their leaves, its cost."""
+        if self.flow[index] != last.flow[index] or self.depth[index] != last.depth[index]:
+            return True
+        if self.flow[index] and self.uses[index] != last.uses[index]:
+            return True
+        cuts = self.cuts.get(index, [])
+        return cuts != last.cuts.get(index, []) or any(
+            s.cell is not None and changed[s.cell] for cut in cuts for leaf in cut.leaves for s in leaf
+        )
 
     def _depth_of(self, bits: Bits) -> int:
         return max((self.depth[s.cell] for s in bits if s.cell is not None), default=0)
@@ -173,13 +209,14 @@ class _Covering:
         partial: list[tuple[tuple[Bits, ...], tuple[tuple[int, tuple[int, ...]], ...]]] = [((), ())]
         for bits in operands:
             grown: list[tuple[tuple[Bits, ...], tuple[tuple[int, tuple[int, ...]], ...]]] = []
+            expansions = [(extra, tuple(dict.fromkeys(extra)), table) for extra, table in self._expansions(bits)]
             for leaves, inner in partial:
-                for extra, table in self._expansions(bits):
-                    merged = leaves + tuple(leaf for leaf in dict.fromkeys(extra) if leaf not in leaves)
+                for extra, distinct, table in expansions:
+                    merged = (*leaves, *[leaf for leaf in distinct if leaf not in leaves])
                     if len(merged) <= self.lut_inputs:
-                        places = tuple(merged.index(leaf) for leaf in extra)
+                        places = tuple([merged.index(leaf) for leaf in extra])
                         grown.append((merged, (*inner, (table, places))))
-            partial = list(islice(grown, 200))
+            partial = grown[:_MOST_PRODUCTS]
         return partial
 
     def _cut(self, leaves: tuple[Bits, ...], table: int, width: int) -> Cut:
