@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kera_hw.driver.files import replace_files
-from kera_hw.driver.hardware import PLANNING_STEPS, HardwareDesign, design_hardware
+from kera_hw.driver.hardware import PLANNING_STEPS, HardwareDesign, design_again, design_hardware
 from kera_hw.driver.observed_verilog import file_verilog
 from kera_hw.driver.options import PLACEMENT_SEED, TargetOptions, check_choice
 from kera_hw.driver.receipt import Request, make_receipt
@@ -98,7 +98,7 @@ def build(
         rounds: list[dict[str, Any]] = []
         if not verilog_only:
             _refuse_too_large(design)
-            design, rounds = _close_timing(design, options, seed, work, progress, files)
+            design, rounds = _close_timing(design, options, seed, work, progress)
         (work / f"{name}.keg").write_bytes(write_keg(design.graph))
         for file, text in verilog_files(design).items():
             (work / file).write_text(text, encoding="utf-8")
@@ -138,7 +138,6 @@ def _close_timing(
     seed: int,
     work: Path,
     progress: Progress,
-    files: dict[str, SourceFile],
 ) -> tuple[HardwareDesign, list[dict[str, Any]]]:
     """Place and route until the clock asked for is met: what a round misses stretches the next plan's wires.
 
@@ -160,7 +159,7 @@ def _close_timing(
         # Rounded, so that what the receipt says gives this plan again.
         scale = round(scale * max(_LEAST_STRETCH, options.clock_mhz / reached), 3)
         try:
-            design = design_hardware(design.program, design.export, options, lambda _: None, files, scale)
+            design = design_again(design, scale)
         except KeraError:
             break  # no plan bears wires that slow: the best one so far stands
     assert best is not None

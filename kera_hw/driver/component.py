@@ -16,7 +16,7 @@ def make_component(graph: Graph, export: Export, options: TargetOptions, cells: 
     """The component that ``options.emitter`` and ``cells`` say. Raises KeraError (K0908 for another word)."""
     check_choice("choice of cells", cells, CELLS)
     design = plan_hardware(graph, export, options)
-    check_port_bits(export, design, "amaranth")  # even around Verilog there is Amaranth
+    check_port_bits(design, "amaranth")  # even around Verilog there is Amaranth
     if options.emitter == "amaranth":
         return AmaranthKernel(
             export, design.netlist, design.plan, design.interface, design.style, cast("Cells", cells)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
-from kera_hw.driver.fitting import explained, refuse_oversize
+from kera_hw.driver.lowering import Lowering
+from kera_hw.driver.mapping import Mappings
 from kera_hw.driver.options import LATENCY, TargetOptions
 from kera_hw.driver.search import Choice, Task, choose
-from kera_hw.driver.session import identity, optimise, single_export_graph
-from kera_hw.graph import Export, Graph, Store, signature, without_probes
+from kera_hw.driver.session import identity, single_export_graph
+from kera_hw.graph import Export, Graph, signature
 from kera_hw.rtl.emit.handshake import MOST_DATA_BITS
 from kera_hw.rtl.emit.naming import module_name, module_refusal
 from kera_hw.rtl.emit.verilog import (
@@ -21,11 +23,11 @@ from kera_hw.rtl.emit.verilog import (
     emit_verilog,
     port_bits_to_spare,
 )
-from kera_hw.rtl.lower import FlatDesign, flatten_export
+from kera_hw.rtl.lower import FlatDesign
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.schedule.explain import spell_path
 from kera_hw.schedule.fpga.delay_model import DelayModel
-from kera_hw.schedule.fpga.device import Device, find_device
+from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import has_valid
 from kera_hw.schedule.plan import Plan
@@ -42,29 +44,85 @@ Progress = Callable[[str], None]
 PLANNING_STEPS = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HardwareDesign:
     """Every product of the hardware path for one export, from the flat design to Verilog.
 
-    ``program`` is the graph that ``export`` was taken from, ``clock_mhz`` the clock planned for and ``scale``
-    the stretch of wire delays assumed (1 unless a routed result asked for more). ``diagnostics`` are
-    warnings: notes of the mapper, a device too small.
+    ``program`` is the graph that ``export`` was taken from, ``options`` what was asked, ``clock_mhz`` the
+    clock planned for and ``scale`` the stretch of wire delays assumed (1 unless a routed result asked for
+    more). ``lowering`` serves for planning again. Verilog is written when somebody asks for it.
     """
 
     program: Graph
     export: Export
-    device: Device
+    options: TargetOptions
+    lowering: Lowering
     flat: FlatDesign
-    netlist: Netlist
-    plan: Plan
     choice: Choice
-    emitted: Emitted
     clock_mhz: float
     scale: float
-    diagnostics: tuple[Diagnostic, ...]
+    name_notes: tuple[Diagnostic, ...] = ()
 
     def __repr__(self) -> str:
         return f"<HardwareDesign of {signature(self.export)}: {self.plan!r}>"
+
+    @property
+    def device(self) -> Device:
+        return self.lowering.device
+
+    @property
+    def netlist(self) -> Netlist:
+        return self.choice.best.netlist
+
+    @property
+    def plan(self) -> Plan:
+        return self.choice.best.plan
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Warnings and notes: another name of the module, ports that need a reset, a device too small."""
+        return (
+            *self.name_notes, *_strobes(self.export.name, self.netlist, self.plan),
+            *_general(self.flat, self.plan), *self.choice.best.diagnostics,
+        )  # fmt: skip
+
+    @property
+    def interface(self) -> Interface:
+        return "none" if self.options.interface == "none" else "stream"
+
+    @property
+    def style(self) -> Style:
+        """Whose cells the Verilog is made of."""
+        return "ecp5" if self.device.family == "ecp5" else "generic"
+
+    @property
+    def emitter(self) -> Emitter:
+        return "amaranth" if self.options.emitter == "amaranth" else "text"
+
+    @cached_property
+    def emitted(self) -> Emitted:
+        """The Verilog. Raises KeraError for more port bits than it can have (K0615), or a tool's failure."""
+        check_port_bits(self, self.emitter)
+        try:
+            return emit_verilog(
+                self.netlist, self.plan, self.interface, self.style, self.emitter, self.graph.fingerprint,
+                self.export,
+            )  # fmt: skip
+        except ToolError as fault:
+            raise KeraError([fault.diagnostic]) from None
+
+    def with_verilog(self, verilog: str) -> HardwareDesign:
+        """The same design with other text in its Verilog file: synthesised, or with a planted fault."""
+        other = replace(self)
+        other.__dict__["emitted"] = replace(self.emitted, verilog=verilog)
+        return other
+
+    def noted(self, note: str) -> HardwareDesign:
+        """The same design with one more note in the plan."""
+        best = self.choice.best
+        changed = replace(best, plan=replace(best.plan, notes=(*best.plan.notes, note)))
+        considered = tuple(changed if item is best else item for item in self.choice.considered)
+        return replace(self, choice=Choice(changed, considered))
 
     @property
     def graph(self) -> Graph:
@@ -120,47 +178,7 @@ def design_hardware(
 
     Raises KeraError (K06xx, K07xx, K095x) where the design cannot be made.
     """
-    emitter: Emitter = "amaranth" if options.emitter == "amaranth" else "text"
-    planned = plan_hardware(graph, export, options, progress, files, scale, inner)
-    check_port_bits(export, planned, emitter)
-    progress("writing Verilog")
-    try:
-        emitted = emit_verilog(
-            planned.netlist, planned.plan, planned.interface, planned.style, emitter,
-            single_export_graph(graph, export).fingerprint, export,
-        )  # fmt: skip
-    except ToolError as fault:
-        raise KeraError([fault.diagnostic]) from None
-    return HardwareDesign(
-        graph, export, planned.device, planned.flat, planned.netlist, planned.plan, planned.choice, emitted,
-        planned.clock_mhz, scale, planned.notes,
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedHardware:
-    """The hardware path up to the plan: what an emitter needs, for which ``interface`` and in which cells."""
-
-    device: Device
-    flat: FlatDesign
-    netlist: Netlist
-    plan: Plan
-    choice: Choice
-    clock_mhz: float
-    notes: tuple[Diagnostic, ...]
-    interface: Interface
-    style: Style
-
-
-def check_port_bits(export: Export, planned: PlannedHardware, emitter: Emitter) -> None:
-    """Raises KeraError (K0615) for more port bits than the emitter can write."""
-    spare = port_bits_to_spare(planned.netlist, planned.plan, planned.interface, emitter)
-    if spare < 0:
-        message = (
-            f"The parameters or results of `{export.name}` have {MOST_DATA_BITS - spare} bits; with "
-            f"`--interface {planned.interface} --emitter {emitter}` there can be {MOST_DATA_BITS} of each."
-        )
-        raise KeraError([Diagnostic("K0615", message)])
+    return _written(plan_hardware(graph, export, options, progress, files, scale, inner), progress)
 
 
 def plan_hardware(
@@ -171,51 +189,65 @@ def plan_hardware(
     files: dict[str, SourceFile] | None = None,
     scale: float = 1.0,
     inner: bool = False,
-) -> PlannedHardware:
+) -> HardwareDesign:
     """The hardware path without its last step. Raises KeraError where no plan can be made."""
-    device = find_device(options.device)
-    assert device is not None, "options are checked when they are made"
-    renamed = [] if inner else _check_name(export.name)
+    name_notes = () if inner else _check_name(export.name)
     progress("lowering")
-    store = Store()
-    optimised = optimise(single_export_graph(graph, without_probes(export))).graph
-    store.origins.update(optimised.origins)
-    store.scopes.update(optimised.scopes)
+    lowering = Lowering(graph, export, options, files or {})
+    return _planned(graph, export, options, lowering, scale, name_notes, progress)
 
-    sources = files or {}
 
-    def flatten(interval: int) -> FlatDesign:
-        flat = flatten_export(optimised.exports[0], store, interval, device.carry_logic)
-        if isinstance(flat, Diagnostic):
-            known = flat if flat.code != "K0610" else explained(flat, optimised, device, options.dsp, sources)
-            raise KeraError([known])
-        refuse_oversize(flat, optimised, device, options, sources)
-        return flat
+def design_again(design: HardwareDesign, scale: float, progress: Progress = lambda _: None) -> HardwareDesign:
+    """The design planned for slower wires, from what it was lowered and mapped to. Raises KeraError."""
+    again = _planned(
+        design.program, design.export, design.options, design.lowering, scale, design.name_notes, progress
+    )
+    return _written(again, progress)
 
-    def planned(flat: FlatDesign, wanted: TargetOptions) -> _Planned:
-        return _plan(flat, device, wanted, progress, sources, scale)
 
-    found = _choose(flatten, planned, options)
-    flat, choice = found.flat, found.choice
-    netlist, plan, notes = choice.best.netlist, choice.best.plan, choice.best.diagnostics
-    if plan.latency_cycles > LATENCY.most:
+def _written(design: HardwareDesign, progress: Progress) -> HardwareDesign:
+    progress("writing Verilog")
+    assert design.emitted
+    return design
+
+
+def check_port_bits(design: HardwareDesign, emitter: Emitter) -> None:
+    """Raises KeraError (K0615) for more port bits than the emitter can write."""
+    spare = port_bits_to_spare(design.netlist, design.plan, design.interface, emitter)
+    if spare < 0:
         message = (
-            f"`{export.name}` needs a pipeline of {plan.latency_cycles:,} cycles at {found.clock_mhz:g} MHz, "
-            f"and none is longer than {LATENCY.most:,}."
+            f"The parameters or results of `{design.export.name}` have {MOST_DATA_BITS - spare} bits; with "
+            f"`--interface {design.interface} --emitter {emitter}` there can be {MOST_DATA_BITS} of each."
+        )
+        raise KeraError([Diagnostic("K0615", message)])
+
+
+def _planned(
+    program: Graph, export: Export, options: TargetOptions, lowering: Lowering, scale: float,
+    name_notes: tuple[Diagnostic, ...], progress: Progress,
+) -> HardwareDesign:
+    """The best design that was asked for, checked."""
+
+    def planned(mappings: Mappings, wanted: TargetOptions) -> HardwareDesign:
+        choice, clock_mhz = _circuit(mappings, wanted, progress, lowering.files, scale)
+        return HardwareDesign(
+            program, export, options, lowering, mappings.flat, choice, clock_mhz, scale, name_notes
+        )
+
+    found = _choose(lowering.mappings, planned, options)
+    if found.plan.latency_cycles > LATENCY.most:
+        message = (
+            f"`{export.name}` needs a pipeline of {found.plan.latency_cycles:,} cycles at "
+            f"{found.clock_mhz:g} MHz, and none is longer than {LATENCY.most:,}."
         )
         raise KeraError([Diagnostic("K0604", message)])
-    faults = verify_plan(netlist, plan, DelayModel(device, scale))
+    faults = verify_plan(found.netlist, found.plan, DelayModel(found.device, scale))
     if faults:
         raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")
-    return PlannedHardware(
-        device, flat, netlist, plan, choice, found.clock_mhz,
-        (*renamed, *_strobes(export.name, netlist, plan), *_general(flat, plan), *notes),
-        "none" if options.interface == "none" else "stream",
-        "ecp5" if device.family == "ecp5" else "generic",
-    )  # fmt: skip
+    return found
 
 
-def _check_name(function: str) -> list[Diagnostic]:
+def _check_name(function: str) -> tuple[Diagnostic, ...]:
     """Says so (K0616) where the top module is called otherwise. Raises KeraError (K0614) if it can't be."""
     refusal = module_refusal(function)
     if refusal is not None:
@@ -223,9 +255,9 @@ def _check_name(function: str) -> list[Diagnostic]:
         raise KeraError([Diagnostic("K0614", message, notes=("Rename the function.",))])
     name = module_name(function)
     if name == function:
-        return []
+        return ()
     message = f"The top module is called `{name}`: `{function}` is a word of Verilog, C++ or the tools."
-    return [Diagnostic("K0616", message, severity=Severity.NOTE)]
+    return (Diagnostic("K0616", message, severity=Severity.NOTE),)
 
 
 def _strobes(function: str, netlist: Netlist, plan: Plan) -> list[Diagnostic]:
@@ -253,51 +285,32 @@ def _general(flat: FlatDesign, plan: Plan) -> list[Diagnostic]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    flat: FlatDesign
-    choice: Choice
-    clock_mhz: float
-
-    @property
-    def plan(self) -> Plan:
-        return self.choice.best.plan
-
-    def noted(self, note: str) -> _Planned:
-        """The same with one more note in the plan."""
-        best = self.choice.best
-        plan = replace(best.plan, notes=(*best.plan.notes, note))
-        changed = replace(best, plan=plan)
-        considered = tuple(changed if item is best else item for item in self.choice.considered)
-        return replace(self, choice=Choice(changed, considered))
-
-
 def _choose(
-    flatten: Callable[[int], FlatDesign], planned: Callable[[FlatDesign, TargetOptions], _Planned],
+    lowered: Callable[[int], Mappings], planned: Callable[[Mappings, TargetOptions], HardwareDesign],
     options: TargetOptions,
-) -> _Planned:
+) -> HardwareDesign:
     """The design with loops kept where the interval allows them, they fit, and it is the smaller one.
 
     A loop that keeps an item for long may not fit a recurrence, a clock or a latency that a pipeline does.
     """
-    flat = flatten(options.interval or 1)
+    mappings = lowered(options.interval or 1)
     if options.interval is not None:
         try:
-            return planned(flat, options)
+            return planned(mappings, options)
         except KeraError as fault:
-            if not _folds(flat):
+            if not _folds(mappings.flat):
                 raise
-            found = planned(flatten(1), options)
+            found = planned(lowered(1), options)
             return found.noted(
                 f"Division and square root are pipelined, not folded: {fault.diagnostics[0].message}"
             )
-    found = planned(flat, options)
+    found = planned(mappings, options)
     interval = found.plan.initiation_interval
-    flat = flatten(interval) if interval > 1 else flat
-    if not _folds(flat):
+    mappings = lowered(interval) if interval > 1 else mappings
+    if not _folds(mappings.flat):
         return found
     try:
-        folded = planned(flat, replace(options, interval=interval))
+        folded = planned(mappings, replace(options, interval=interval))
     except KeraError:
         return found
     better = folded.choice.best.merit < found.choice.best.merit
@@ -309,20 +322,15 @@ def _folds(flat: FlatDesign) -> bool:
     return any(node.opcode == "control.loop" for node in flat.region.nodes())
 
 
-def _plan(
-    flat: FlatDesign,
-    device: Device,
-    options: TargetOptions,
-    progress: Progress,
-    files: dict[str, SourceFile],
-    scale: float,
-) -> _Planned:
-    """The best circuit at the clock asked for, or at the fastest default that works."""
-    clock_mhz = DEFAULT_CLOCK_MHZ[device.family] if options.clock_mhz is None else options.clock_mhz
+def _circuit(
+    mappings: Mappings, options: TargetOptions, progress: Progress, files: dict[str, SourceFile], scale: float
+) -> tuple[Choice, float]:
+    """The best circuit at the clock asked for (in MHz), or at the fastest default that works."""
+    clock_mhz = DEFAULT_CLOCK_MHZ[mappings.device.family] if options.clock_mhz is None else options.clock_mhz
     while True:
-        choice = choose(Task(flat, device, int(1e6 / clock_mhz), options, files, scale), progress)
+        choice = choose(Task(mappings, int(1e6 / clock_mhz), options, files, scale), progress)
         if isinstance(choice, Choice):
-            return _Planned(flat, choice, clock_mhz)
+            return choice, clock_mhz
         slower = clock_mhz * _SLOWDOWN
         if options.clock_mhz is not None or slower < _SLOWEST_MHZ or choice.code != "K0601":
             raise KeraError([choice])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from kera_hw.driver.options import TargetOptions
 from kera_hw.rtl.lower import FlatDesign
-from kera_hw.rtl.techmap import MapOptions, map_design
+from kera_hw.rtl.techmap import Logic, MapOptions, logic_of, netlist_of
 from kera_hw.rtl.techmap.bitwise.refine import refined
 from kera_hw.rtl.techmap.options import Controls
 from kera_hw.schedule.explain import Refusal
@@ -30,54 +30,76 @@ _MORE_LUTS = 1.02
 """Times the LUTs that a plan may take that is better in everything else."""
 
 
+class Mappings:
+    """A flat design in cells of a device: every way to map it once, however often it is planned."""
+
+    def __init__(self, flat: FlatDesign, device: Device) -> None:
+        self.flat = flat
+        self.device = device
+        self._netlists: dict[tuple[int, MapOptions], Netlist] = {}
+        self._logic: tuple[tuple[int, MapOptions], Logic] | None = None
+
+    def netlist(self, clock_ps: int, way: MapOptions) -> Netlist:
+        """The design mapped in one way for a clock period."""
+        found = self._netlists.get((clock_ps, way))
+        if found is None:
+            found = netlist_of(self._logic_of(clock_ps, replace(way, controls="shared")), way.controls)
+            self._netlists[clock_ps, way] = found
+        return found
+
+    def _logic_of(self, clock_ps: int, way: MapOptions) -> Logic:
+        """Logic is large, and asked for with all controls in a row: the last one alone is kept."""
+        key = (clock_ps, way)
+        if self._logic is None or self._logic[0] != key:
+            self._logic = key, logic_of(self.flat, self.device.name, clock_ps, way)
+        return self._logic[1]
+
+
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """A netlist with its plan, or why there is none: notes of the mapper, faults of the scheduler."""
+    """A netlist with its plan, or why there is none: faults of the scheduler."""
 
     netlist: Netlist
     plan: Plan | None
-    notes: list[Diagnostic]
     faults: list[Diagnostic]
 
 
 def map_and_schedule(
-    flat: FlatDesign, device: Device, clock_ps: int, options: TargetOptions, files: dict[str, SourceFile],
-    scale: float, way: MapOptions, shared: tuple[Netlist, list[Diagnostic]],
+    mappings: Mappings, clock_ps: int, options: TargetOptions, files: dict[str, SourceFile], scale: float,
+    way: MapOptions,
 ) -> Mapped:
-    """The design in the fewest LUTs that cost no cycles, products mapped in one ``way``.
+    """The design in the fewest LUTs that cost no cycles, products mapped in one ``way``."""
+    device = mappings.device
 
-    ``shared`` is what mapping makes of it with all controls.
-    """
+    def mapped(controls: Controls) -> Netlist:
+        return mappings.netlist(clock_ps, replace(way, controls=controls))
 
-    def mapped(controls: Controls) -> tuple[Netlist, list[Diagnostic]]:
-        return map_design(flat, device.name, clock_ps, replace(way, controls=controls))
-
-    def planned(netlist: Netlist, notes: list[Diagnostic]) -> Mapped:
+    def planned(netlist: Netlist) -> Mapped:
         plan, faults = schedule(
             netlist, device, clock_ps, options.latency, options.interval,
             interface=options.interface, scale=scale, sources=files,
         )  # fmt: skip
-        return Mapped(netlist, plan, notes, faults)
+        return Mapped(netlist, plan, faults)
 
-    def scheduled(netlist: Netlist, notes: list[Diagnostic]) -> Mapped:
-        found = planned(netlist, notes)
+    def scheduled(netlist: Netlist) -> Mapped:
+        found = planned(netlist)
         for finer in refined(netlist, DelayModel(device, scale), clock_ps):
-            other = planned(finer, notes)
+            other = planned(finer)
             if other.plan is None or found.plan is None:
                 found = other if other.plan is not None else _nearer(found, other)
             elif _improves(other, found):
                 found = other
         return found
 
-    netlist, notes = shared
-    found = scheduled(netlist, notes)
-    if not _has_controls(netlist):
+    shared = mapped("shared")
+    found = scheduled(shared)
+    if not _has_controls(shared):
         return found
-    plain = scheduled(*mapped("none"))
+    plain = scheduled(mapped("none"))
     for controls in _SIMPLER:
         if _bears(found, plain):
             return found
-        other = scheduled(*mapped(controls))
+        other = scheduled(mapped(controls))
         found = _nearer(found, other) if found.plan is None and other.plan is None else other
     if found.plan is None and plain.plan is None:
         return _nearer(found, plain)

@@ -18,10 +18,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kera_hw.driver.mapping import map_and_schedule
+from kera_hw.driver.mapping import Mappings, map_and_schedule
 from kera_hw.driver.options import TargetOptions
-from kera_hw.rtl.lower import FlatDesign
-from kera_hw.rtl.techmap import MapOptions, map_design
+from kera_hw.rtl.techmap import MapOptions
 from kera_hw.rtl.techmap.options import needs_far_products
 from kera_hw.schedule.explain import Refusal
 from kera_hw.schedule.fpga.cells import Mul
@@ -30,7 +29,7 @@ from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import netlist_brams, netlist_dsps, netlist_luts
 from kera_hw.schedule.objective import Merit, measure_text, merit, prices
 from kera_hw.schedule.plan import Plan
-from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
+from kera_hw.support import Diagnostic, Severity, SourceFile
 
 _FEWEST_STEPS, _MOST_STEPS = 2, 16
 _WORK_CELLS = 1600
@@ -55,7 +54,6 @@ class Way:
     far: bool | None
     clock_ps: int
     netlist: Netlist
-    notes: tuple[Diagnostic, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,28 +95,28 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What circuits are looked for: the design, for which device and clock, what was asked."""
+    """What circuits are looked for: the design and its device, for which clock, what was asked."""
 
-    flat: FlatDesign
-    device: Device
+    mappings: Mappings
     clock_ps: int
     options: TargetOptions
     files: dict[str, SourceFile]
     scale: float
 
+    @property
+    def device(self) -> Device:
+        return self.mappings.device
+
     def mapped(self, blocks: int | None, far: bool | None = None, clock_ps: int | None = None) -> Way:
-        """The design in cells, with so many multiplier blocks. Raises KeraError where there are none such."""
+        """The design in cells, with so many multiplier blocks."""
         period_ps = clock_ps or self.clock_ps
-        netlist, notes = map_design(self.flat, self.device.name, period_ps, MapOptions(blocks, far=far))
-        if any(item.is_error for item in notes):
-            raise KeraError(notes)
-        return Way(blocks, far, period_ps, netlist, tuple(notes))
+        return Way(blocks, far, period_ps, self.mappings.netlist(period_ps, MapOptions(blocks, far=far)))
 
     def planned(self, way: Way) -> Circuit | Refusal:
         """A schedule as asked for, or why there is none."""
         found = map_and_schedule(
-            self.flat, self.device, way.clock_ps, self.options, self.files, self.scale,
-            MapOptions(way.blocks, far=way.far), (way.netlist, list(way.notes)),
+            self.mappings, way.clock_ps, self.options, self.files, self.scale,
+            MapOptions(way.blocks, far=way.far),
         )  # fmt: skip
         if found.plan is None:
             (refusal,) = found.faults
@@ -126,8 +124,8 @@ class Task:
             return refusal
         plan = replace(found.plan, clock_ps=self.clock_ps)
         # A plan that exceeds the device is still worth its Verilog; only a bitstream is not to be had.
-        tight = [replace(item, severity=Severity.WARNING) for item in found.faults]
-        return Circuit(way, found.netlist, plan, (*found.notes, *tight), merit(plan, self.device))
+        tight = tuple(replace(item, severity=Severity.WARNING) for item in found.faults)
+        return Circuit(way, found.netlist, plan, tight, merit(plan, self.device))
 
 
 def choose(task: Task, progress: Callable[[str], None]) -> Choice | Refusal:

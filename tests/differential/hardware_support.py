@@ -165,11 +165,7 @@ def lower(graph: Graph, export: Export) -> FlatDesign:
 
 
 def to_cells(flat: FlatDesign, device: str, clock_mhz: float) -> Netlist:
-    netlist, notes = map_design(flat, device, round(1e6 / clock_mhz))
-    errors = [note for note in notes if note.is_error]
-    if errors:
-        raise Refused(errors[0].code, errors[0].message)
-    return netlist
+    return map_design(flat, device, round(1e6 / clock_mhz))
 
 
 def plan_of(

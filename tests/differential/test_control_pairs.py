@@ -54,7 +54,7 @@ def test_by_hand_and_by_kera_are_equal(name: str, tmp_path: Path) -> None:
     assert loaded.graph is not None, loaded.diagnostics
     flat = flatten_export(loaded.graph.exports[0], Store(), 1, True)
     assert isinstance(flat, FlatDesign)
-    netlist = map_design(flat, "ecp5-85k", 10_000, MapOptions(controls="none"))[0]
+    netlist = map_design(flat, "ecp5-85k", 10_000, MapOptions(controls="none"))
     rng = random.Random(name)
     # Bits that stay for a while, as levels and buttons do, and bits that do not.
     steady = {bus: rng.getrandbits(width) for bus, width in flat.in_buses}

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import functools
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -145,6 +144,6 @@ def test_the_bench_sees_a_wrong_state_update() -> None:
     text = made.emitted.verilog
     broken = text.replace("if (valid_stage0 && advance)", "if (advance)")
     assert broken != text
-    wrong = replace(made, emitted=replace(made.emitted, verilog=broken))
+    wrong = made.with_verilog(broken)
     with pytest.raises(AssertionError):
         check_rtl(wrong, 40)

@@ -4,7 +4,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +76,7 @@ def _synthesised(design: HardwareDesign, family: str, work: Path) -> HardwareDes
     parts = [(work / "netlist.v").read_text(), _library(family)]
     if family == "ecp5":
         parts += [model_text(module) for module in ("MULT18X18D", "DP16KD") if module in parts[0]]
-    return replace(design, emitted=replace(design.emitted, verilog="\n".join(parts)))
+    return design.with_verilog("\n".join(parts))
 
 
 @pytest.mark.parametrize("family", ("ecp5", "ice40"))

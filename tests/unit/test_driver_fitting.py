@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kera_hw.driver import search
+from kera_hw.driver import mapping
 from kera_hw.driver.hardware import plan_hardware
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.session import compile_text, load_program, optimise, single_export_graph
@@ -91,7 +91,7 @@ def unmapped(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("mapped")
 
-    monkeypatch.setattr(search, "map_design", refuse)
+    monkeypatch.setattr(mapping, "logic_of", refuse)
 
 
 @pytest.mark.usefixtures("unmapped")

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kera_hw.driver.hardware import PlannedHardware, plan_hardware
+from kera_hw.driver.hardware import HardwareDesign, plan_hardware
+from kera_hw.driver.mapping import Mappings
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.search import Floor, Task, faster_periods, rungs
 from kera_hw.driver.session import compile_text, load_program
@@ -69,7 +70,7 @@ def kernel(path: str, name: str) -> Design:
     return graph, next(item for item in graph.exports if item.name == name)
 
 
-def planned(design: Design, **asked: Any) -> PlannedHardware | None:
+def planned(design: Design, **asked: Any) -> HardwareDesign | None:
     """The circuit for a request, None where it is refused for its clock, latency or interval."""
     request: dict[str, Any] = {"device": "ecp5-25k", "clock_mhz": 150, **asked}
     try:
@@ -89,7 +90,7 @@ def test_a_refusal_names_the_least_interval_of_all_circuits() -> None:
     assert refusal.code == "K0603" and "The smallest interval for this loop is 2." in refusal.message
 
 
-def figures(found: PlannedHardware) -> Figures:
+def figures(found: HardwareDesign) -> Figures:
     plan, use = found.plan, found.plan.estimate
     return plan.initiation_interval, plan.latency_cycles, max(use.lut, use.ff), use.dsp, use.bram
 
@@ -209,7 +210,7 @@ def test_the_floor_under_circuits_of_fewer_blocks_holds(source: str) -> None:
     design = compiled(source)
     found = planned(design, device="ecp5-85k")
     assert found is not None
-    task = Task(found.flat, device, 6666, TargetOptions(), {}, 1.0)
+    task = Task(Mappings(found.flat, device), 6666, TargetOptions(), {}, 1.0)
     widest: Netlist = task.mapped(None).netlist
     floor, price = Floor(widest, device), prices(device)
     most = netlist_dsps(widest, device)

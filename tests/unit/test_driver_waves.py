@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +105,7 @@ def test_a_difference_shows_the_smallest_items_that_fail(
         old = "assign sum_s0 = sum_s0_chain[7:0];"
         assert old in design.emitted.verilog
         text = design.emitted.verilog.replace(old, old[:-1] + " ^ {7'd0, left_s0[7]};")
-        return replace(design, emitted=replace(design.emitted, verilog=text))
+        return design.with_verilog(text)
 
     monkeypatch.setattr(rtl_target, "design_hardware", faulty)
     wave = tmp_path / "out.vcd"

@@ -62,7 +62,7 @@ def test_relation_takes_a_chain_and_nine_luts() -> None:
         "less", region, (FlatLeaf("in_a", 0, 32, word), FlatLeaf("in_b", 0, 32, word)),
         (FlatLeaf("out_data", 0, 1, BOOL),), (), (("in_a", 32), ("in_b", 32)), (("out_data", 1),),
     )
-    netlist, _ = map_design(design, "ecp5-25k", 8000)
+    netlist = map_design(design, "ecp5-25k", 8000)
     columns = operands(F32, 2, COUNT, 5)
     got = simulate_netlist(netlist, dict(zip(("in_a", "in_b"), columns)))["out_data"]
     assert got == run(region, F32, columns)

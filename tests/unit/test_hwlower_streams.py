@@ -32,7 +32,7 @@ def test_state_advances_per_item() -> None:
     flat = flatten_export(export, store)
     assert isinstance(flat, FlatDesign)
     assert [state.initial for state in flat.states] == [1, 65534, 3, 65532, 7]
-    netlist, _ = map_design(flat, "ecp5-85k", 4000)
+    netlist = map_design(flat, "ecp5-85k", 4000)
     items = np.array([5, -32768, 32767, 100, 0, -1, 3000], dtype=np.int16)
     total, count = run_export(export, {"x": items}, batch=True)
     got = evaluate(netlist, [{"in_x": int(x) & 0xFFFF} for x in items])
@@ -49,5 +49,5 @@ def test_structs_in_arrays_are_packed_as_structs() -> None:
     flat = flatten_export(Export("f", "fn", (("p", kind),), kind, region), store)
     assert isinstance(flat, FlatDesign)
     assert [(leaf.low, leaf.width_bits) for leaf in flat.inputs] == [(0, 1), (9, 1), (1, 8), (10, 8)]
-    netlist, _ = map_design(flat, "ecp5-85k", 4000)
+    netlist = map_design(flat, "ecp5-85k", 4000)
     assert evaluate(netlist, [{"in_p": 0x2A5F1}])[0] == {"out_data": 0x2A5F1}

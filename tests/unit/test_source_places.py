@@ -87,7 +87,7 @@ def flat_of(graph: Graph, export: Export) -> FlatDesign | None:
 
 
 def netlist_of(flat: FlatDesign) -> Netlist:
-    return map_design(flat, DEVICE, CLOCK_PS)[0]
+    return map_design(flat, DEVICE, CLOCK_PS)
 
 
 def places(graph: Graph, name: str = "f") -> list[str]:

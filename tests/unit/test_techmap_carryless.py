@@ -34,7 +34,7 @@ def _luts(kinds: Sequence[IntType], build: Callable[..., Ref]) -> int:
     assert isinstance(flat, FlatDesign)
     part = find_device(DEVICE)
     assert part is not None
-    return netlist_luts(map_design(flat, DEVICE, 10_000)[0], part)
+    return netlist_luts(map_design(flat, DEVICE, 10_000), part)
 
 
 def _by_hand(store: Store, x: Ref, images: Sequence[int], width: int) -> Ref:

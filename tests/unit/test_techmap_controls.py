@@ -41,7 +41,7 @@ def flat_of(text: str, name: str = "f") -> FlatDesign:
 
 
 def mapped(text: str, controls: Controls = "shared", device: str = "ecp5-85k") -> Netlist:
-    return map_design(flat_of(text), device, 10_000, MapOptions(controls=controls))[0]
+    return map_design(flat_of(text), device, 10_000, MapOptions(controls=controls))
 
 
 def controls_of(netlist: Netlist) -> dict[str, list[tuple[int, int, bool, bool]]]:
@@ -290,7 +290,7 @@ def test_a_design_with_controls_is_never_slower_than_one_without(clock_mhz: floa
     assert export is not None
     found = plan_hardware(loaded.graph, export, TargetOptions("ecp5-85k", clock_mhz))
     clock_ps = int(1e6 / clock_mhz)
-    netlist = map_design(flat_of(FRAMES), "ecp5-85k", clock_ps, MapOptions(controls="none"))[0]
+    netlist = map_design(flat_of(FRAMES), "ecp5-85k", clock_ps, MapOptions(controls="none"))
     plain, _ = schedule(netlist, DEVICE, clock_ps)
     assert plain is not None
     assert found.plan.initiation_interval <= plain.initiation_interval
@@ -354,7 +354,7 @@ def test_random_programs_do_the_same_with_and_without(seed: int, device: str) ->
     results: list[list[dict[str, int]]] = []
     luts: list[int] = []
     for way in WAYS:
-        netlist = map_design(flat, device, 20_000, MapOptions(controls=way))[0]
+        netlist = map_design(flat, device, 20_000, MapOptions(controls=way))
         results.append(evaluate(netlist, items))
         simulated = simulate_netlist(netlist, columns)
         assert [{bus: simulated[bus][k] for bus in simulated} for k in range(len(items))] == results[-1]

@@ -60,6 +60,6 @@ def test_a_quotient_of_equals_keeps_its_remainder() -> None:
     assert loaded.graph is not None
     flat = flatten_export(loaded.graph.exports[0], Store(), 1, True)
     assert isinstance(flat, FlatDesign)
-    netlist, _ = map_design(flat, "ecp5-85k", 6000)
+    netlist = map_design(flat, "ecp5-85k", 6000)
     given = {"in_x": [8, 12, 0], "in_y": [6, 100, 99], "in_z": [48, 0, 127]}
     assert simulate_netlist(netlist, given)["out_data"] == [1, 1, 1]

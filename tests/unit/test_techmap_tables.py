@@ -34,7 +34,7 @@ def design_of(contents: list[int], index_bits: int) -> FlatDesign:
 
 
 def mapped(contents: list[int], index_bits: int, device: str) -> Netlist:
-    netlist, _ = map_design(design_of(contents, index_bits), device, 8000)
+    netlist = map_design(design_of(contents, index_bits), device, 8000)
     return netlist
 
 

@@ -1,6 +1,8 @@
 """Technology mapping: a flat design becomes a netlist of the device's cells."""
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kera_hw.graph.node import Ref
 from kera_hw.ops.intervals import raw_interval
 from kera_hw.rtl.lower.design import FlatDesign
@@ -13,29 +15,38 @@ from kera_hw.rtl.techmap.items import Parameter, Present
 from kera_hw.rtl.techmap.linearise import rebuild_parities
 from kera_hw.rtl.techmap.mapper import Mapper
 from kera_hw.rtl.techmap.net import Net
-from kera_hw.rtl.techmap.options import MapOptions, capabilities
+from kera_hw.rtl.techmap.options import Capabilities, Controls, MapOptions, capabilities
 from kera_hw.rtl.techmap.source import Source
 from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits
-from kera_hw.schedule.fpga.device import find_device
+from kera_hw.schedule.fpga.device import Device, find_device
 from kera_hw.schedule.fpga.netlist import Netlist, Output, StateReg
-from kera_hw.support import Diagnostic
 from kera_hw.types import Type
 
-__all__ = ["MapOptions", "map_design"]
+__all__ = ["Logic", "MapOptions", "logic_of", "map_design", "netlist_of"]
 
 
-def map_design(
-    flat: FlatDesign, device: str, clock_ps: int, options: MapOptions | None = None
-) -> tuple[Netlist, list[Diagnostic]]:
-    """Map a flat design to cells of ``device`` (a known part) for a clock period of ``clock_ps``."""
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """A flat design as sums, gates and choices: what its netlists are covered from, whatever their controls."""
+
+    flat: FlatDesign
+    device: Device
+    able: Capabilities
+    net: Net
+    results: tuple[Bits, ...]
+    nexts: tuple[Bits, ...]
+    notes: tuple[str, ...]
+
+
+def logic_of(flat: FlatDesign, device: str, clock_ps: int, options: MapOptions) -> Logic:
+    """The logic of a flat design on ``device`` (a known part), made for a clock period of ``clock_ps``."""
     part = find_device(device)
     assert part is not None, f"unknown device {device}"
-    wanted = options or MapOptions()
-    able = capabilities(part, clock_ps, wanted)
+    able = capabilities(part, clock_ps, options)
     net = Net(fusing=able.fuses_logic)
 
     def map_step(step: FlatDesign) -> Netlist:
-        return map_design(step, device, clock_ps, options)[0]
+        return map_design(step, device, clock_ps, options)
 
     mapper = Mapper(Source(flat), net, able, flat.origins, map_step)
     _seed(mapper, net, flat)
@@ -44,11 +55,16 @@ def map_design(
     net, vectors = rebuild_parities(net, vectors, able.lut_inputs)
     others, nexts = vectors[: len(flat.outputs)], vectors[len(flat.outputs) :]
     others = shown_by_states(net, others, flat.states, nexts, part)
-    coverer = Coverer(net, able.lut_inputs)
-    written = with_controls(net, coverer, others, flat.states, nexts, part, wanted.controls)
+    return Logic(flat, part, able, net, tuple(others), tuple(nexts), tuple(mapper.notes))
+
+
+def netlist_of(logic: Logic, controls: Controls) -> Netlist:
+    """The logic covered by cells, states written with such controls as pay."""
+    flat, net, others = logic.flat, logic.net.fork(), logic.results
+    coverer = Coverer(net, logic.able.lut_inputs)
+    written = with_controls(net, coverer, others, flat.states, logic.nexts, logic.device, controls)
     vectors = [*others, *(bits for state in written for bits in state.vectors())]
-    chosen = coverer.cover(vectors)
-    finisher = Finisher(net, chosen, able)
+    finisher = Finisher(net, coverer.cover(vectors), logic.able)
     state_bits = [net.bits(Present(state.width_bits, (), i)) for i, state in enumerate(flat.states)]
     input_bits = [net.bits(Parameter(leaf.width_bits, (), leaf.bus, leaf.low)) for leaf in flat.inputs]
     finisher.require_all([*input_bits, *state_bits, *vectors])
@@ -61,8 +77,15 @@ def map_design(
         for state, bits, how in zip(flat.states, state_bits, written)
     )
     outputs = tuple(Output(bus, _bus(flat, bus, width, placed)) for bus, width in flat.out_buses)
-    cells, notes = tuple(finisher.cells), tuple(mapper.notes)
-    return Netlist(flat.name, flat.in_buses, cells, outputs, states, device, notes), []
+    return Netlist(
+        flat.name, flat.in_buses, tuple(finisher.cells), outputs, states, logic.device.name, logic.notes
+    )
+
+
+def map_design(flat: FlatDesign, device: str, clock_ps: int, options: MapOptions | None = None) -> Netlist:
+    """Map a flat design to cells of ``device`` (a known part) for a clock period of ``clock_ps``."""
+    wanted = options or MapOptions()
+    return netlist_of(logic_of(flat, device, clock_ps, wanted), wanted.controls)
 
 
 def _source_cell(finisher: Finisher, bits: Bits) -> int:

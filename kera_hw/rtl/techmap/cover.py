@@ -209,7 +209,7 @@ class _Covering:
         partial: list[tuple[tuple[Bits, ...], tuple[tuple[int, tuple[int, ...]], ...]]] = [((), ())]
         for bits in operands:
             grown: list[tuple[tuple[Bits, ...], tuple[tuple[int, tuple[int, ...]], ...]]] = []
-            expansions = [(extra, tuple(dict.fromkeys(extra)), table) for extra, table in self._expansions(bits)]
+            expansions = [(one, tuple(dict.fromkeys(one)), table) for one, table in self._expansions(bits)]
             for leaves, inner in partial:
                 for extra, distinct, table in expansions:
                     merged = (*leaves, *[leaf for leaf in distinct if leaf not in leaves])

@@ -29,6 +29,14 @@ class Net:
         self._memo: dict[Item, int] = {}
         self.origin: Origin | None = None
 
+    def fork(self) -> Net:
+        """A net that begins as this one and grows by itself."""
+        other = Net(self.fusing)
+        other.items, other.origins = list(self.items), list(self.origins)
+        other._levels, other._memo = list(self._levels), dict(self._memo)
+        other.origin = self.origin
+        return other
+
     def make(self, item: Item) -> int:
         """The number of the item, which there is once."""
         found = self._memo.get(item)

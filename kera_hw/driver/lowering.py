@@ -1,0 +1,57 @@
+"""One export lowered for a device: optimised once, flat and in cells once for each way that is asked for.
+
+Planning again, for another clock or for slower wires, begins with what is already there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kera_hw.driver.fitting import explained, refuse_oversize
+from kera_hw.driver.mapping import Mappings
+from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.session import optimise, single_export_graph
+from kera_hw.graph import Export, Graph, Store, without_probes
+from kera_hw.rtl.lower import FlatDesign, flatten_export
+from kera_hw.schedule.fpga.device import find_device
+from kera_hw.support import Diagnostic, KeraError, SourceFile
+
+
+class Lowering:
+    """The lowered forms of one export; ``files`` are its sources by path, for messages."""
+
+    def __init__(
+        self, program: Graph, export: Export, options: TargetOptions, files: Mapping[str, SourceFile]
+    ) -> None:
+        device = find_device(options.device)
+        assert device is not None, "options are checked when they are made"
+        self.device = device
+        self.files = dict(files)
+        self._options = options
+        self._optimised = optimise(single_export_graph(program, without_probes(export))).graph
+        self._store = Store()
+        self._store.origins.update(self._optimised.origins)
+        self._store.scopes.update(self._optimised.scopes)
+        self._by_interval: dict[int, Mappings] = {}
+
+    def mappings(self, interval: int) -> Mappings:
+        """The flat design for an item every ``interval`` cycles, ready to be mapped.
+
+        Raises KeraError for what has no circuit (K06xx, K07xx), or none that fits the device (K0604).
+        """
+        found = self._by_interval.get(interval)
+        if found is None:
+            flat = self._flat(interval)
+            same = (known for known in self._by_interval.values() if known.flat.region is flat.region)
+            found = self._by_interval[interval] = next(same, Mappings(flat, self.device))
+        return found
+
+    def _flat(self, interval: int) -> FlatDesign:
+        device, dsp = self.device, self._options.dsp
+        flat = flatten_export(self._optimised.exports[0], self._store, interval, device.carry_logic)
+        if isinstance(flat, Diagnostic):
+            if flat.code == "K0610":
+                flat = explained(flat, self._optimised, device, dsp, self.files)
+            raise KeraError([flat])
+        refuse_oversize(flat, self._optimised, device, self._options, self.files)
+        return flat
