@@ -14,7 +14,6 @@ from typing import Any
 
 from tests.conformance import exhaustive_rtl, exhaustive_units, float_units, formal, identity, rtl_elementwise
 from tests.conformance.report import RESULTS
-from tests.fuzz import loops_campaign
 
 _BY_REFERENCE = ("arithmetic", "conversions", "elementary", "reductions")
 
@@ -67,17 +66,9 @@ def stale() -> Iterator[Stale]:
                 yield Stale(path.stem, row, row.get("command") or data["command"])
 
 
-def stale_campaign() -> Iterator[str]:
-    """The campaign over loop programs, if it was one over other code than today's."""
-    record = json.loads(loops_campaign.RECORD.read_text(encoding="utf-8"))
-    if record["code"] != loops_campaign.code_digest():
-        what = f"{record['cases']} graphs ({record['code']})"
-        yield f"{loops_campaign.RECORD.stem}: {what}; run {record['command']}"
-
-
 def main() -> int:
     """Prints what is stale."""
-    found = [*map(str, stale()), *stale_campaign()]
+    found = list(stale())
     for item in found:
         print(item)
     print(f"{len(found)} rows are stale." if found else "Every row is about today's code.")

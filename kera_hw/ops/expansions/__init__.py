@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kera_hw.ops.expansions import bits, composites, elementary, exact, fixedpoint, floats, integers
+from kera_hw.ops.expansions import bits, composites, elementary, exact, fixedpoint, floats, integers, pooling
 from kera_hw.ops.spec import Expansion
 
 EXPANSIONS: Mapping[str, Expansion] = {
     name: rule
-    for family in (composites, elementary, exact, integers, fixedpoint, floats, bits)
+    for family in (composites, elementary, exact, pooling, integers, fixedpoint, floats, bits)
     for name, rule in family.EXPANSIONS.items()
 }
 """By operation: what the registry puts into the rows."""

@@ -162,14 +162,3 @@ def gather(terms: Terms, source: Block, indices: Block, kind: IntType, zero: Ter
     if not rows:
         return Block(shape, (zero,) * prod(shape))
     return stacked(shape, [Position(item, kind).choose(terms, rows) for item in indices.items])
-
-
-def along(source: Block, axis: int) -> tuple[tuple[int, ...], list[list[Term]]]:
-    """The shape without an axis (-1: all axes as one), and the elements along it for each place there."""
-    if axis == -1:
-        return (), [list(source.items)]
-    numbers = np.arange(len(source.items)).reshape(source.shape)
-    lines = np.moveaxis(numbers, axis, -1)
-    shape = lines.shape[:-1]
-    flat = lines.reshape(prod(shape), lines.shape[-1])
-    return shape, [[source.items[int(k)] for k in line] for line in flat]

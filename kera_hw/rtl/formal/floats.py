@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kera_hw.ops.expansions import elementary
 from kera_hw.rtl.formal.scalars import Call, Rule, clamp, fraction_bits, raw
 from kera_hw.rtl.formal.terms import FloatSort, Term, Terms
 from kera_hw.target import Refusal
@@ -248,11 +249,13 @@ RULES: Mapping[str, Rule] = {
 }
 """Rules by operation, for operations that take or give a floating-point number."""
 
+_COMPARE = "Compare on many items instead, without --formal."
 REFUSED: Mapping[str, tuple[Refusal, ...]] = {
     "floating.rsqrt": (
-        Refusal(
-            "the theory of IEEE 754 numbers has no such function, rounded once",
-            "Compare on many items instead, without --formal.",
-        ),
+        Refusal("the theory of IEEE 754 numbers has no such function, rounded once", _COMPARE),
+    ),
+    **dict.fromkeys(
+        elementary.EXPANSIONS,
+        (Refusal("it is a program in f64, about which solvers come to no end", _COMPARE),),
     ),
 }

@@ -11,9 +11,10 @@ from kera_hw.graph.node import Node, Ref, Region
 from kera_hw.ops.core import decode_constant
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Array, EvalCall, Trait
+from kera_hw.ops.unrolled import UNROLLED, unrolled
 from kera_hw.rtl.formal import blocks, floats, scalars
 from kera_hw.rtl.formal.blocks import Block, Position, scalar, stacked
-from kera_hw.rtl.formal.reductions import REDUCTIONS, REFUSED, NoMeaning, Reducer
+from kera_hw.rtl.formal.reductions import REFUSED, NoMeaning
 from kera_hw.rtl.formal.scalars import Call
 from kera_hw.rtl.formal.terms import Term, Terms
 from kera_hw.support import Diagnostic
@@ -42,10 +43,14 @@ class Translator:
         """A scalar constant from its pattern."""
         return self.value(kind, self.terms.const(bits, bit_width(kind)))
 
-    def apply(self, opcode: str, args: Sequence[Term], kinds: tuple[Type, ...], result: Type) -> Term:
-        """The first result of a scalar operation without attributes."""
+    def apply(self, opcode: str, kinds: tuple[Type, ...], result: Type, *args: Term) -> Term:
+        """The first result of a scalar operation without attributes, or of a cast."""
         attrs = {"type": result} if opcode == "convert.cast" else {}
-        return self.scalar(opcode, Call(self.terms, tuple(args), kinds, (result,), attrs))[0]
+        return self.scalar(opcode, Call(self.terms, args, kinds, (result,), attrs))[0]
+
+    def known(self, item: Term) -> int | None:
+        """The pattern of a constant."""
+        return item.value
 
     def scalar(self, opcode: str, call: Call) -> Sequence[Term]:
         """All results of a scalar operation."""
@@ -237,7 +242,8 @@ def _move(_: Translator, node: Node, args: list[Block]) -> list[Block]:
 
 
 def _reduce(translator: Translator, node: Node, args: list[Block]) -> list[Block]:
-    return [Reducer(translator.apply, translator.constant, node).run(args)]
+    kinds, (result,) = tuple(ref.type for ref in node.inputs), node.types
+    return [Block(shape_of(result), unrolled(translator, node.opcode, kinds, result, dict(node.attrs), args))]
 
 
 def _observe(_translator: Translator, _node: Node, args: list[Block]) -> list[Block]:
@@ -248,7 +254,7 @@ def _observe(_translator: Translator, _node: Node, args: list[Block]) -> list[Bl
 LOWERINGS: Mapping[str, Handler] = {
     **dict.fromkeys([*scalars.RULES, *floats.RULES], Translator.elementwise),
     **dict.fromkeys(blocks.MOVING, _move),
-    **dict.fromkeys(REDUCTIONS, _reduce),
+    **dict.fromkeys(UNROLLED, _reduce),
     **{name: _observe for name, spec in OPS.items() if Trait.OBSERVES in spec.traits},
     "core.constant": Translator.constant_node,
     "tensor.iota": Translator.iota,

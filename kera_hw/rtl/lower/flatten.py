@@ -82,7 +82,7 @@ class Flattener:
                 return over_floats(self.builder, node, args)
         elif node.opcode == "tensor.index" and self._in_general:
             return [self._entry(cast(Tensor, args[0]), cast(Ref, args[1]))]
-        elif node.opcode in LOWERINGS:
+        elif node.opcode in LOWERINGS and not reductions.is_long(node):
             return LOWERINGS[node.opcode](self, node, args)
         expanded = self._expander.region_of(node)
         if expanded is None:

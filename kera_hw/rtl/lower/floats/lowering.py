@@ -5,23 +5,25 @@ from collections.abc import Callable
 from typing import cast
 
 from kera_hw.graph.node import Node, Ref
+from kera_hw.ops.unrolled import UNROLLED
 from kera_hw.rtl.lower import scalars
 from kera_hw.rtl.lower.builder import Builder, carrier
-from kera_hw.rtl.lower.floats import convert, reductions, table
+from kera_hw.rtl.lower.floats import convert, table
 from kera_hw.rtl.lower.floats.canonical import canonical, mark
 from kera_hw.rtl.lower.values import Value, elementwise
 from kera_hw.types import FixType, FloatType, Type, element_type
 
 Handler = Callable[[Builder, Node, list[Value]], list[Value]]
 
-_WIRING = frozenset({
+_IN_PARTS = frozenset({
+    *UNROLLED,
     "control.branch", "control.call", "control.loop", "control.map", "control.scan", "control.select",
     "control.while", "core.constant", "core.param", "memory.transfer", "tensor.broadcast", "tensor.concat",
     "tensor.gather", "tensor.index", "tensor.iota", "tensor.pad", "tensor.permute", "tensor.reshape",
     "tensor.reverse", "tensor.shift_in", "tensor.slice", "tensor.stack", "tensor.update",
     "tensor.update_slice",
 })
-"""Operations that only move values: floats go through them as bits."""
+"""Operations that move values, or ask for scalar operations one by one: floats go through them as bits."""
 
 
 def float_type(node: Node) -> FloatType | None:
@@ -34,13 +36,13 @@ def float_type(node: Node) -> FloatType | None:
 
 
 def is_computing(node: Node) -> bool:
-    """Whether a node is over floats, and does more than move them."""
-    return node.opcode not in _WIRING and float_type(node) is not None
+    """Whether a node over floats computes with them itself."""
+    return node.opcode not in _IN_PARTS and float_type(node) is not None
 
 
 def handler_of(node: Node) -> Handler | None:
-    """How a node over floats is lowered that does more than move them; None where its expansion does it."""
-    return None if lacks_unit(node) or reductions.is_long(node) else HANDLERS.get(node.opcode)
+    """How a node that computes with floats is lowered; None where its expansion does it."""
+    return None if lacks_unit(node) else HANDLERS.get(node.opcode)
 
 
 def lacks_unit(node: Node) -> bool:
@@ -81,6 +83,19 @@ def _converted(builder: Builder, source: Type, target: Type, value: Ref) -> Ref:
     return scalars.of_raw(builder, found, target) if isinstance(target, FixType) else found
 
 
+def scalar(builder: Builder, opcode: str, kinds: tuple[Type, ...], result: Type, *operands: Ref) -> Ref:
+    """An operation on scalars of any types, without attributes or a cast; floats are carried as bits."""
+    if opcode == "control.select":
+        return builder.select(*operands)
+    if opcode == "convert.cast":
+        if any(isinstance(kind, FloatType) for kind in (*kinds, result)):
+            return _converted(builder, kinds[0], result, *operands)
+        return scalars.apply(builder, opcode, *operands, type=result)
+    if isinstance(kinds[0], FloatType):
+        return table.apply(builder, opcode, kinds[0], *operands)
+    return scalars.apply(builder, opcode, *operands)
+
+
 def _bitcast(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
     """Bits read as another type: a NaN is made canonical where an integer would show it."""
     source, target = element_type(node.inputs[0].type), element_type(cast(Type, node.attr("type")))
@@ -98,9 +113,9 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(table.UNITS, _unit),
     "convert.cast": _cast,
     "convert.bitcast": _bitcast,
-    **reductions.HANDLERS,
 }
-"""How nodes over floats are lowered that do more than move them."""
+"""How nodes over floats are lowered that compute with them themselves."""
+
 
 def entering(builder: Builder, kind: Type, ref: Ref) -> Ref:
     """A parameter as the flat region carries it."""

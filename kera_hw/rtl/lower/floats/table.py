@@ -46,6 +46,10 @@ def has_unit(opcode: str, kind: Type) -> bool:
 def apply(builder: Builder, opcode: str, kind: FloatType, *operands: Ref) -> Ref:
     """One operation on scalars of a format, as bits, by its unit."""
     assert has_unit(opcode, kind), f"no unit computes {opcode} on {kind}"
+    if opcode == "floating.add":
+        for kept, other in (operands, operands[::-1]):
+            if builder.value(other) == 1 << (kind.width_bits - 1):
+                return kept  # -0 added changes nothing
     unit = UNITS[opcode]
     result = unit.lower(builder, kind, *operands)
     return mark(builder, kind, result) if unit.canonical else result
