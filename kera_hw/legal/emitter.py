@@ -7,8 +7,10 @@ from contextlib import contextmanager
 import numpy as np
 
 from kera_hw.legal.native import Domain, Native, Signature, unsigned
-from kera_hw.loops.program import Buffer, Literal, Operand, Statement, Var
+from kera_hw.loops.program import Buffer, Literal, Op, Operand, Statement, Var
 from kera_hw.lower.emitter import Emitter, bits_of, literal
+from kera_hw.ops.intervals import OpShape, apply_rule
+from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import AttrValue
 from kera_hw.types import FloatType, IntType, Type, numpy_dtype
 
@@ -23,15 +25,28 @@ class NativeEmitter(Emitter):
         super().__init__()
         self.native = native
         self._taken = frozenset(taken)
+        self._results: dict[tuple[object, ...], Type] = {}
 
     def outputs(
         self, opcode: str, operands: Sequence[Operand], attrs: dict[str, AttrValue]
     ) -> list[Operand]:
-        found = super().outputs(opcode, operands, attrs)
-        for result in found:
-            signature = Signature(opcode, tuple(operand.type for operand in operands), result.type)
+        kinds = tuple(operand.type for operand in operands)
+        result = self.fresh(self._result(opcode, kinds, attrs))
+        self.append(Op((result,), opcode, tuple(operands), tuple(attrs.items()), self.place))
+        if isinstance(result.type, IntType):
+            spans = [self.range(operand) for operand in operands]
+            self._ranges[result] = apply_rule(opcode, spans, OpShape(kinds, result.type, attrs))
+        return [result]
+
+    def _result(self, opcode: str, kinds: tuple[Type, ...], attrs: dict[str, AttrValue]) -> Type:
+        """The type of a native operation's result, which is its only one."""
+        key = (opcode, kinds, attrs.get("type"))
+        if key not in self._results:
+            (kind,) = OPS[opcode].infer(kinds, attrs)
+            signature = Signature(opcode, kinds, kind)
             assert signature in self.native, f"`{signature}` is not native"
-        return found
+            self._results[key] = kind
+        return self._results[key]
 
     def is_total(self, opcode: str, operands: tuple[Type, ...], result: Type) -> bool:
         """Whether the machine does what the registry says, on all operands."""

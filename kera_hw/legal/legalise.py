@@ -128,9 +128,10 @@ class _Legalisation:
         match statement:
             case Op():
                 inputs = [self._use(operand) for operand in statement.operands]
-                found = self.to.outputs(statement.opcode, inputs, dict(statement.attrs))
-                for result, value in zip(statement.results, found, strict=True):
-                    self._define(result, replace(value, span=self._span(result)))
+                spans = [self._span(result) for result in statement.results]
+                found = self.to.outputs(statement.opcode, inputs, dict(statement.attrs), spans[0])
+                for result, value, span in zip(statement.results, found, spans, strict=True):
+                    self._define(result, replace(value, span=span))
             case Load():
                 self._load(statement)
             case Store():

@@ -20,9 +20,9 @@ from kera_hw.loops.spans import literal_span
 from kera_hw.lower.emitter import bits_of, literal, storage_bytes
 from kera_hw.numerics import rounding
 from kera_hw.numerics.arrays import Array
-from kera_hw.ops.intervals import OpShape, apply_rule
+from kera_hw.ops.intervals import MaybeInterval, OpShape, apply_rule
 from kera_hw.ops.registry import OPS
-from kera_hw.ops.spec import AttrValue
+from kera_hw.ops.spec import AttrValue, RegionLike
 from kera_hw.support import Diagnostic, KeraError
 from kera_hw.types import F32, BoolType, FloatType, IntType, TensorType, Type, numpy_dtype
 
@@ -36,6 +36,7 @@ class Writer:
         self.emit = NativeEmitter(native, taken)
         self.forms = Forms(native)
         self._rules = rules
+        self._signatures: dict[tuple[object, ...], tuple[tuple[Type, ...], bool]] = {}
 
     # Operations
 
@@ -49,20 +50,35 @@ class Writer:
         return found
 
     def outputs(
-        self, opcode: str, inputs: Sequence[Value], attrs: Mapping[str, AttrValue]
+        self, opcode: str, inputs: Sequence[Value], attrs: Mapping[str, AttrValue],
+        span: MaybeInterval = None,
     ) -> Sequence[Value]:
+        """The results; ``span`` is what is known of a single one."""
         kinds = tuple(value.type for value in inputs)
-        types = OPS[opcode].infer(kinds, attrs)
-        span = None
-        if len(types) == 1:
+        types, is_native = self._signature(opcode, kinds, attrs)
+        if span is None and len(types) == 1:
             span = apply_rule(opcode, [value.span for value in inputs], OpShape(kinds, types[0], attrs))
-            if self.emit.is_total(opcode, kinds, types[0]) and all(map(self._holds, (*kinds, *types))):
-                operands = [self.loose(value) for value in inputs]
-                (result,) = self.emit.outputs(opcode, operands, dict(attrs))
-                return (Value(types[0], result, span, not isinstance(types[0], FloatType)),)
+        if is_native:
+            operands = [self.loose(value) for value in inputs]
+            (result,) = self.emit.outputs(opcode, operands, dict(attrs))
+            return (Value(types[0], result, span, not isinstance(types[0], FloatType)),)
         call = Call(opcode, tuple(inputs), types, attrs, span)
         rule = self._rules.get(opcode)
         return self.expanded(call) if rule is None else rule(self, call)
+
+    def _signature(
+        self, opcode: str, kinds: tuple[Type, ...], attrs: Mapping[str, AttrValue]
+    ) -> tuple[tuple[Type, ...], bool]:
+        """The types of the results, and whether the machine has the operation as it stands."""
+        key = (opcode, kinds, tuple(attrs.items()))
+        if key not in self._signatures:
+            types = OPS[opcode].infer(kinds, attrs)
+            is_native = (
+                len(types) == 1 and all(map(self._holds, (*kinds, *types)))
+                and self.emit.is_total(opcode, kinds, types[0])
+            )
+            self._signatures[key] = types, is_native
+        return self._signatures[key]
 
     def expanded(self, call: Call) -> Sequence[Value]:
         """The operation by its expansion."""
@@ -92,6 +108,13 @@ class Writer:
             data = storage_bytes(kind.element, np.asarray(value))
             return Table(self.emit.constant(kind.element, kind.shape, data))
         return self.literal(Literal(kind, bits_of(kind, np.asarray(value).astype(numpy_dtype(kind)))))
+
+    def param(self, index: int, kind: Type) -> Value:
+        """No expansion of an operation on scalars has regions."""
+        raise AssertionError("an operation on scalars holds no region")
+
+    def region(self, params: Sequence[Type], results: Sequence[object]) -> RegionLike:
+        raise AssertionError("an operation on scalars holds no region")
 
     def number(self, kind: Type, value: int) -> Value:
         """An integer constant (of a fixed-point type the raw one)."""

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from kera_hw.numerics.arrays import Array
+from kera_hw.numerics.elementary import FUNCTIONS
 from kera_hw.types import BF16, F16, F32, F64, FixType, FloatType, IntType, Type, numpy_dtype
+from tests.elementary_arguments import arguments
 from tests.legal_cases import case, edges, operands, wrong_lanes
 
 _COUNT = 30_000
@@ -123,6 +125,13 @@ def test_floats_that_do_not_fit_saturate(source: FloatType, target: Type) -> Non
     item = case("convert.cast", (source,), {"type": target})
     for values in (edges(source), _floats(source, rng, -70, 70), _floats(source, rng, -3, 3)):
         assert not wrong_lanes(item, [values])
+
+
+@pytest.mark.parametrize("kind", [F32, F64], ids=str)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_elementary_functions_whatever_nan_comes_out_on_the_way(name: str, kind: FloatType) -> None:
+    """`exp` computes with the bits of what may be a NaN; f16 and bf16 are tried whole elsewhere."""
+    assert not wrong_lanes(case(f"floating.{name}", (kind,)), [arguments(kind, 4000)])
 
 
 def test_f64_to_narrower_formats() -> None:

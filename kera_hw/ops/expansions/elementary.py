@@ -3,7 +3,7 @@
 ``numerics.elementary`` keeps every function as a straight-line program over f64, 64-bit words and flags.
 Here each step becomes one operation: a target that has f64, u64 and tables of constants has all functions,
 with the bits of the reference. Every NaN is the canonical one on the way, where the reference keeps what the
-host makes; no program lets the bits of a NaN into another value.
+host makes. That is no luxury: `exp` adds to the bits of what may be a NaN, and not every NaN stays one.
 """
 from __future__ import annotations
 
