@@ -37,7 +37,7 @@ from kera_hw.loops.recurrences import NoPipeline, check_interval
 
 def claims(program: LoopProgram) -> list[str]:
     """What is claimed and does not hold, each a sentence."""
-    if not _has_claims(program):
+    if not has_claims(program):
         return []
     check = _Claims(program)
     for buffer in program.buffers:
@@ -46,7 +46,8 @@ def claims(program: LoopProgram) -> list[str]:
     return check.faults
 
 
-def _has_claims(program: LoopProgram) -> bool:
+def has_claims(program: LoopProgram) -> bool:
+    """Whether anything is claimed at all."""
     return any(buffer.storage != ANYWHERE for buffer in program.buffers) or any(
         (isinstance(item, For) and item.schedule != IN_ORDER)
         or (isinstance(item, Alloc) and item.buffer.storage != ANYWHERE)

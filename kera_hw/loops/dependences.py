@@ -21,7 +21,7 @@ from kera_hw.loops.program import (
     affine,
     statements,
 )
-from kera_hw.loops.spans import spans_within
+from kera_hw.loops.spans import moving
 from kera_hw.ops.intervals import Interval
 
 EVERY = Interval(-(1 << 62), 1 << 62)
@@ -119,10 +119,13 @@ def conflicts(
     first: Block, second: Block, i: Var, j: Var, count: int
 ) -> Iterator[tuple[Access, Access, Interval]]:
     """Accesses of two bodies, at least one a store, with the distances at which they meet."""
-    inner = {**spans_within(first), **spans_within(second)}
-    for a in accesses(first):
-        for b in accesses(second):
-            if a.buffer == b.buffer and (a.writes or b.writes):
-                span = distances(a.index, b.index, i, j, count, inner)
-                if not span.empty:
-                    yield a, b, span
+    pairs = [
+        (a, b) for a in accesses(first) for b in accesses(second)
+        if a.buffer == b.buffer and (a.writes or b.writes)
+    ]
+    wanted = {var for pair in pairs for access in pair for part in access.index for var, _ in part.terms}
+    inner = {**moving(first, wanted), **moving(second, wanted)} if wanted else {}
+    for a, b in pairs:
+        span = distances(a.index, b.index, i, j, count, inner)
+        if not span.empty:
+            yield a, b, span

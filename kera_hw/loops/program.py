@@ -284,11 +284,17 @@ def blocks_of(statement: Statement) -> tuple[Block, ...]:
 
 def statements(block: Block, that_run: bool = False) -> Iterator[Statement]:
     """All statements inside, each before those within it; with ``that_run`` none of loops without rounds."""
-    for statement in block.body:
-        yield statement
-        if not (that_run and isinstance(statement, For) and statement.count == 0):
-            for inner in blocks_of(statement):
-                yield from statements(inner, that_run)
+    left: list[Iterator[Statement]] = [iter(block.body)]
+    while left:
+        for statement in left[-1]:
+            yield statement
+            if that_run and isinstance(statement, For) and statement.count == 0:
+                continue
+            if isinstance(statement, (For, While, If)):
+                left += [iter(inner.body) for inner in reversed(blocks_of(statement))]
+                break
+        else:
+            left.pop()
 
 
 def with_condition(block: Block, condition: bool = False) -> Iterator[tuple[Statement, bool]]:

@@ -249,6 +249,20 @@ def replaced(block: Block, change: Change) -> Block | None:
     return None
 
 
+def changed(block: Block, change: Callable[[Block], Block | None]) -> Block | None:
+    """The block with the first one changed that ``change`` takes, itself or inside; None if it takes none."""
+    found = change(block)
+    if found is not None:
+        return found
+    for place, statement in enumerate(block.body):
+        for which, inner in enumerate(blocks_of(statement)):
+            found = changed(inner, change)
+            if found is not None:
+                whole = with_block(statement, which, found)
+                return replace(block, body=(*block.body[:place], whole, *block.body[place + 1 :]))
+    return None
+
+
 def with_block(statement: Statement, which: int, block: Block) -> Statement:
     """The statement with one of its blocks (in the order of ``blocks_of``) changed."""
     match statement:

@@ -1,7 +1,7 @@
 """What integers run through within a body: counters by their count, scalars by what makes them."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from kera_hw.loops.program import Affine, Block, For, If, Literal, Load, Op, Operand, Var, While, statements
 from kera_hw.ops.intervals import Interval, MaybeInterval, OpShape, apply_rule, type_interval
@@ -37,6 +37,26 @@ def spans_within(block: Block, known: Ranges = {}) -> dict[Var, Interval]:  # no
             case _:
                 pass
     return found
+
+
+def moving(block: Block, wanted: Collection[Var]) -> dict[Var, Interval]:
+    """Of the variables wanted, what those run through that change while the block runs."""
+    counters: dict[Var, Interval] = {}
+    scalars: set[Var] = set()
+    for statement in statements(block, that_run=True):
+        match statement:
+            case Op(results=results) | If(results=results):
+                scalars.update(results)
+            case Load(result=result):
+                scalars.add(result)
+            case For(carried=carried) | While(carried=carried):
+                if isinstance(statement, For):
+                    counters[statement.var] = Interval(0, max(statement.count - 1, 0))
+                scalars.update(var for item in carried for var in (item.inner, item.outer))
+            case _:
+                pass
+    found = counters if scalars.isdisjoint(wanted) else spans_within(block)
+    return {var: found[var] for var in wanted if var in found}
 
 
 def op_span(op: Op, ranges: Ranges) -> MaybeInterval:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kera_hw.loops.dependences import distances
@@ -26,6 +26,7 @@ def _value(index: Affine, at: dict[Var, int]) -> int:
     return index.constant + sum(factor * at[var] for var, factor in index.terms)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(indices(), indices()), min_size=1, max_size=2), st.integers(1, 5), EXTENTS, EXTENTS)
 def test_no_distance_is_missed(pairs: list[tuple[Affine, Affine]], count: int, a: int, b: int) -> None:
     """Every two rounds that touch the same element lie at a distance that was said to be possible."""
@@ -41,6 +42,7 @@ def test_no_distance_is_missed(pairs: list[tuple[Affine, Affine]], count: int, a
             assert any(_value(x, here) != _value(y, there) for x, y in pairs)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 6), st.integers(-8, 8), st.integers(2, 9))
 def test_a_shift_has_one_distance(step: int, shift: int, count: int) -> None:
     first, second = affine(shift, ((I, step),)), affine(0, ((I, step),))

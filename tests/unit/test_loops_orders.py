@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations, product
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kera_hw.loops.access_order import OutOfOrder, lookback, window_of
@@ -72,6 +72,7 @@ def nests(draw: st.DrawFn) -> Block:
     return block((), 0)
 
 
+@settings(deadline=None)
 @given(nests())
 def test_how_far_back_a_reader_looks(block: Block) -> None:
     furthest, back = -SIZE, 0
@@ -101,6 +102,7 @@ def in_order(draw: st.DrawFn) -> Block:
     return Block(tuple(run(Affine(), draw(st.integers(1, 12)))))
 
 
+@settings(deadline=None)
 @given(in_order(), st.integers(0, 30), FACTORS)
 def test_who_writes_in_order(block: Block, place: int, change: int) -> None:
     """Every order that is one is seen; with one store moved, it is taken for one exactly if it still is."""
@@ -144,6 +146,7 @@ def graphs(draw: st.DrawFn) -> tuple[int, list[Edge]]:
     return count, edges
 
 
+@settings(deadline=None)
 @given(graphs())
 def test_the_least_interval(graph: tuple[int, list[Edge]]) -> None:
     """That of the slowest circle, all circles counted out."""
@@ -163,6 +166,7 @@ def test_the_least_interval(graph: tuple[int, list[Edge]]) -> None:
 WAYS = st.tuples(EXTENTS, st.booleans(), FACTORS)
 
 
+@settings(deadline=None)
 @given(WAYS, WAYS, st.integers(1, 6))
 def test_lanes_and_banks(one: tuple[int, bool, int], two: tuple[int, bool, int], lanes: int) -> None:
     """Where no conflict is told, lanes never reach different elements of one bank, wherever they begin."""

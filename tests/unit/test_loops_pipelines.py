@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kera_hw.loops.program import (
@@ -71,6 +71,7 @@ def _starts(loop: For, latencies: dict[str, int], interval: int) -> list[int]:
     return starts
 
 
+@settings(deadline=None)
 @given(bodies())
 def test_memory_is_touched_in_order(case: tuple[For, dict[str, int]]) -> None:
     loop, latencies = case
@@ -93,6 +94,7 @@ def test_memory_is_touched_in_order(case: tuple[For, dict[str, int]]) -> None:
                 assert two_cycle > one_cycle
 
 
+@settings(deadline=None)
 @given(bodies())
 def test_values_are_there_when_they_are_used(case: tuple[For, dict[str, int]]) -> None:
     loop, latencies = case
@@ -113,6 +115,7 @@ def test_values_are_there_when_they_are_used(case: tuple[For, dict[str, int]]) -
             assert isinstance(operand, Var) and ready[operand.name] <= starts[place]
 
 
+@settings(deadline=None)
 @given(bodies())
 def test_the_interval_below_is_refused(case: tuple[For, dict[str, int]]) -> None:
     loop, latencies = case

@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kera_hw.frontend import compile_source
@@ -73,6 +73,7 @@ def test_other_plans_are_told(text: str) -> None:
     assert diagnostic.code == "K0821" and UNUSABLE[text] in diagnostic.message
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80))
 def test_any_text(text: str) -> None:
     try:

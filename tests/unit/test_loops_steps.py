@@ -37,6 +37,11 @@ out.0: result u8[4]
       store out.0[2*i9 + i10] v11
     }
   }
+  for i12 < 5 {
+  }
+  v13: u8 = load in.x[0]
+  for i14 < 5 {
+  }
 }
 """
 SAME = parse_program(TWO % "i5")
@@ -44,7 +49,8 @@ SAME = parse_program(TWO % "i5")
 REFUSED = {
     "fuse later rounds": ("-1*i5 + 3", ("fuse", "i2", "i5"), "`t1` before a later round of `i2`"),
     "fuse other counts": ("i5", ("fuse", "i5", "i7"), "`i5` has 4 rounds and `i7` 3"),
-    "fuse apart": ("i5", ("fuse", "i5", "i2"), "Something stands between `i5` and `i2`"),
+    "fuse backwards": ("i5", ("fuse", "i5", "i2"), "`i5` does not stand before `i2` in one block"),
+    "fuse apart": ("i5", ("fuse", "i12", "i14"), "Something stands between `i12` and `i14`"),
     "fuse nothing": ("i5", ("fuse", "i2", "i77"), "There is no loop `i77`"),
     "interchange a chain": ("i5", ("interchange", "i7"), "is more than one loop"),
     "contract other places": ("-1*i5 + 3", ("contract", "t1"), "is read in another round or place"),

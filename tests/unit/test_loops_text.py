@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kera_hw.driver.session import load_program
@@ -49,6 +49,7 @@ def test_source_lines_stand_beside() -> None:
     assert parse_program(text) == program
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="loopsf{}[]:=<>-+*, \nvit0123u8x.load storeyieldparallel", max_size=200))
 def test_any_text(text: str) -> None:
     try:
@@ -57,6 +58,7 @@ def test_any_text(text: str) -> None:
         assert error.diagnostics[0].code == "K0820"
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_edited_programs(data: st.DataObject) -> None:
     """A piece of the text replaced by another piece: refused, or a program that the verifier can judge."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import zip_longest
 
 from kera_hw.loops.program import (
     Affine,
@@ -76,8 +77,12 @@ def _forwarded(block: Block, buffer: str, before: Mapping[_Key, tuple[Index, Ope
             if not isinstance(statement, If):  # whose later rounds see what earlier ones stored
                 inside = known
         for which, inner in enumerate(parts):
-            statement = with_block(statement, which, _forwarded(inner, buffer, inside))
+            part = _forwarded(inner, buffer, inside)
+            if part is not inner:
+                statement = with_block(statement, which, part)
         made.append(statement)
+    if all(new is old for new, old in zip_longest(made, block.body)):
+        return block  # the same one, so that what is known of it stays known
     return Block(tuple(made), tuple(map(Copier(values).operand, block.yields)))
 
 
@@ -100,8 +105,12 @@ def _without(block: Block, buffer: str) -> Block:
         if isinstance(statement, Store) and statement.buffer == buffer:
             continue
         for which, inner in enumerate(blocks_of(statement)):
-            statement = with_block(statement, which, _without(inner, buffer))
+            part = _without(inner, buffer)
+            if part is not inner:
+                statement = with_block(statement, which, part)
         kept.append(statement)
+    if all(new is old for new, old in zip_longest(kept, block.body)):
+        return block
     return replace(block, body=tuple(kept))
 
 

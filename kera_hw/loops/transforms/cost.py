@@ -6,9 +6,10 @@ take many cycles for counts as many simple ones; a byte moved to or from a buffe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
-from kera_hw.loops.program import Alloc, Block, For, If, Load, LoopProgram, Op, Store, While, statements
-from kera_hw.types import numpy_dtype
+from kera_hw.loops.program import Alloc, Block, For, If, Load, LoopProgram, Op, Statement, Store, While
+from kera_hw.types import Type, numpy_dtype
 
 _ITERATED = 8
 _FUNCTION = 32
@@ -46,6 +47,13 @@ class Cost:
         """What a planner makes less of: work, and for equal work what is held."""
         return self.work, self.held_bytes
 
+    def plus(self, other: Cost) -> Cost:
+        return Cost(
+            self.loops + other.loops, self.buffers + other.buffers, self.held_bytes + other.held_bytes,
+            self.rounds + other.rounds, self.operations + other.operations,
+            self.moved_bytes + other.moved_bytes,
+        )
+
     def minus(self, other: Cost) -> Cost:
         return Cost(
             self.loops - other.loops, self.buffers - other.buffers, self.held_bytes - other.held_bytes,
@@ -53,42 +61,54 @@ class Cost:
             self.moved_bytes - other.moved_bytes,
         )
 
-
-def cost_of(program: LoopProgram) -> Cost:
-    inside = list(statements(program.body))
-    temporaries = [item.buffer for item in inside if isinstance(item, Alloc)]
-    sizes = {
-        buffer.name: numpy_dtype(buffer.element).itemsize for buffer in (*program.buffers, *temporaries)
-    }
-    rounds, operations, moved = _run(program.body, sizes)
-    return Cost(
-        sum(isinstance(item, (For, While)) for item in inside), len(temporaries),
-        sum(sizes[buffer.name] * buffer.size for buffer in temporaries), rounds, operations, moved,
-    )
+    def often(self, rounds: int) -> Cost:
+        """Of a body that runs so often."""
+        return Cost(
+            self.loops, self.buffers, self.held_bytes, rounds * (1 + self.rounds), rounds * self.operations,
+            rounds * self.moved_bytes,
+        )
 
 
-def _run(block: Block, sizes: dict[str, int]) -> tuple[int, int, int]:
-    """Rounds, operations and bytes of a block."""
-    rounds = operations = moved = 0
-    for statement in block.body:
+class Costs:
+    """Costs of programs that share most of their blocks, each counted once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Block, Cost]] = {}  # by identity, which lasts while the block is kept
+
+    def of(self, program: LoopProgram) -> Cost:
+        return self._block(program.body)
+
+    def _block(self, block: Block) -> Cost:
+        known = self._known.get(id(block))
+        if known is not None:
+            return known[1]
+        found = Cost()
+        for statement in block.body:
+            found = found.plus(self._statement(statement))
+        self._known[id(block)] = block, found
+        return found
+
+    def _statement(self, statement: Statement) -> Cost:
         match statement:
             case Op(opcode=opcode):
-                operations += WEIGHTS.get(opcode, 1)
-            case Load(buffer=name) | Store(buffer=name):
-                moved += sizes[name]
+                return Cost(operations=WEIGHTS.get(opcode, 1))
+            case Load(result=value) | Store(value=value):
+                return Cost(moved_bytes=_size(value.type))
+            case Alloc(buffer=buffer):
+                return Cost(buffers=1, held_bytes=_size(buffer.element) * buffer.size)
             case For(count=count, body=body):
-                inner = _run(body, sizes)
-                rounds += count * (1 + inner[0])
-                operations, moved = operations + count * inner[1], moved + count * inner[2]
+                return Cost(loops=1).plus(self._block(body).often(count))
             case While(most=most, condition=condition, body=body):
-                both = [_run(part, sizes) for part in (condition, body)]
-                rounds += most * (1 + both[0][0] + both[1][0])
-                operations += most * (both[0][1] + both[1][1])
-                moved += most * (both[0][2] + both[1][2])
+                inside = self._block(condition).plus(self._block(body))
+                return Cost(loops=1).plus(inside.often(most))
             case If(then=then, otherwise=otherwise):
-                for inner in (_run(then, sizes), _run(otherwise, sizes)):
-                    rounds, operations = rounds + inner[0], operations + inner[1]
-                    moved += inner[2]
-            case _:
-                pass
-    return rounds, operations, moved
+                return self._block(then).plus(self._block(otherwise))
+
+
+def cost_of(program: LoopProgram) -> Cost:
+    return Costs().of(program)
+
+
+@cache
+def _size(kind: Type) -> int:
+    return numpy_dtype(kind).itemsize

@@ -7,7 +7,6 @@ from kera_hw.loops.dependences import conflicts
 from kera_hw.loops.program import (
     Alloc,
     Block,
-    For,
     Load,
     LoopProgram,
     Statement,
@@ -15,7 +14,7 @@ from kera_hw.loops.program import (
     Var,
     statements,
 )
-from kera_hw.loops.rewrite import Copier, Names, defined, indexing, replaced, used
+from kera_hw.loops.rewrite import Copier, Names, changed, defined, indexing, replaced, used
 from kera_hw.loops.transforms.reason import Refused, plain_loop
 
 
@@ -38,41 +37,23 @@ def fuse(program: LoopProgram, first: str, second: str) -> LoopProgram:
             )
     parallel = one.parallel and two.parallel and all((span.low, span.high) == (0, 0) for _, _, span in meets)
 
-    def change(block: Block, place: int) -> list[Statement] | None:
-        if block.body[place] is not one:
+    def change(block: Block) -> Block | None:
+        places = [place for place, item in enumerate(block.body) if item is one or item is two]
+        if len(places) != 2 or block.body[places[0]] is not one:
             return None
-        after = block.body[place + 1 :]
-        gap = next((k for k, item in enumerate(after) if item is two), None)
-        if gap is None or not all(isinstance(item, Alloc) for item in after[:gap]):
+        start, end = places
+        between = block.body[start + 1 : end]
+        if not all(isinstance(item, Alloc) for item in between):
             raise Refused(f"Something stands between `{first}` and `{second}`.")
         moved = Copier({two.var: one.var}).block(two.body)
         body = Block((*one.body.body, *moved.body), (*one.body.yields, *moved.yields))
-        carried = (*one.carried, *two.carried)
-        return [*after[:gap], replace(one, carried=carried, body=body, parallel=parallel)]
+        whole = replace(one, carried=(*one.carried, *two.carried), body=body, parallel=parallel)
+        return replace(block, body=(*block.body[:start], *between, whole, *block.body[end + 1 :]))
 
-    joined = replaced(program.body, change)
+    joined = changed(program.body, change)
     if joined is None:
         raise Refused(f"`{first}` does not stand before `{second}` in one block.")
-    rest = replaced(joined, lambda block, place: _dropped(block, place, two))
-    assert rest is not None
-    return replace(program, body=_without_repeats(rest, one.var))
-
-
-def _dropped(block: Block, place: int, loop: For) -> list[Statement] | None:
-    return [] if block.body[place] is loop else None
-
-
-def _without_repeats(block: Block, var: Var) -> Block:
-    """Declarations moved before the joined loop stand once."""
-
-    def clean(block: Block, place: int) -> list[Statement] | None:
-        statement = block.body[place]
-        before = [item for item in block.body[:place] if isinstance(item, Alloc)]
-        return [] if isinstance(statement, Alloc) and statement in before else None
-
-    while (found := replaced(block, clean)) is not None:
-        block = found
-    return block
+    return replace(program, body=joined)
 
 
 def fission(program: LoopProgram, loop: str, at: int) -> LoopProgram:

@@ -6,11 +6,12 @@ Memories, vectors, threads and pipelines are for the planners of targets, which 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from kera_hw.loops.claims import has_claims
 from kera_hw.loops.program import Alloc, Block, For, LoopProgram, Store, blocks_of, statements
 from kera_hw.loops.rewrite import touches
-from kera_hw.loops.transforms.cost import Cost, cost_of
+from kera_hw.loops.transforms.cost import Cost, Costs, cost_of
 from kera_hw.loops.transforms.plan import Plan, Step, apply_step, program_hash
 from kera_hw.loops.transforms.reason import Refused
 
@@ -30,36 +31,51 @@ class Planned:
 
 def planned(program: LoopProgram) -> Planned:
     """The program with loops joined, buffers gone, and cheap producers computed where they are used."""
-    found, steps = program, list[Step]()
-    refused: set[Step] = set()
-    while True:
-        taken = _next(found, refused)
-        if taken is None:
-            return Planned(program, found, Plan(program.name, program_hash(program), tuple(steps)))
-        found, step = taken
+    chooser, steps = _Chooser(program), list[Step]()
+    while (step := chooser.take()) is not None:
         steps.append(step)
-        if step.transform == "fuse":  # which adds accesses to loops, and makes no other pair legal
-            refused = {item for item in refused if item.transform == "fuse"}
-        else:
-            refused.clear()
+    plan = Plan(program.name, program_hash(program), tuple(steps))
+    return Planned(program, chooser.program, plan)
 
 
-def _next(program: LoopProgram, refused: set[Step]) -> tuple[LoopProgram, Step] | None:
-    """The first step in order that may be taken and makes the work less."""
-    before = cost_of(program)
-    for step in _candidates(program):
-        if step in refused:
-            continue
-        try:
-            after = apply_step(program, step)
-        except Refused:
-            refused.add(step)
-            continue
-        cost = cost_of(after)
-        if cost.rank < before.rank:
-            return after, Step(step.transform, step.arguments, _reason(program, step, before.minus(cost)))
-        refused.add(step)
-    return None
+class _Chooser:
+    """A program on its way, and which steps need not be tried again."""
+
+    def __init__(self, program: LoopProgram) -> None:
+        self.program = program
+        self.costs = Costs()
+        self.claimed = has_claims(program)
+        self.refused: set[Step] = set()
+
+    def take(self) -> Step | None:
+        """The first step in order that may be taken and makes the work less, taken."""
+        before = self.costs.of(self.program)
+        for step in _candidates(self.program):
+            if step in self.refused:
+                continue
+            try:
+                after = apply_step(self.program, step, self.claimed)
+            except Refused:
+                self.refused.add(step)
+                continue
+            cost = self.costs.of(after)
+            if cost.rank < before.rank:
+                taken = replace(step, reason=_reason(self.program, step, before.minus(cost)))
+                self.program = after
+                self._forget(step.transform)
+                return taken
+            self.refused.add(step)
+        return None
+
+    def _forget(self, transform: str) -> None:
+        """What was refused and may be taken now, after a step.
+
+        Loops joined have more accesses, and no other pair becomes legal by that. A buffer that is gone is no
+        matter of another that could not be contracted.
+        """
+        if transform == "inline":
+            self.refused.clear()
+        self.refused = {step for step in self.refused if step.transform == transform}
 
 
 def _candidates(program: LoopProgram) -> Iterator[Step]:
