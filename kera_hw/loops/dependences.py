@@ -119,9 +119,11 @@ def conflicts(
     first: Block, second: Block, i: Var, j: Var, count: int
 ) -> Iterator[tuple[Access, Access, Interval]]:
     """Accesses of two bodies, at least one a store, with the distances at which they meet."""
+    others: dict[str, list[Access]] = {}
+    for access in accesses(second):
+        others.setdefault(access.buffer, []).append(access)
     pairs = [
-        (a, b) for a in accesses(first) for b in accesses(second)
-        if a.buffer == b.buffer and (a.writes or b.writes)
+        (a, b) for a in accesses(first) for b in others.get(a.buffer, ()) if a.writes or b.writes
     ]
     wanted = {var for pair in pairs for access in pair for part in access.index for var, _ in part.terms}
     inner = {**moving(first, wanted), **moving(second, wanted)} if wanted else {}

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from operator import is_
 
 from kera_hw.loops.program import (
     COUNTER,
@@ -90,16 +91,23 @@ class Copier:
         self.buffers: dict[str, str] = {}
 
     def block(self, block: Block) -> Block:
+        """The block's copy; the block itself where nothing in it has another name."""
         body = tuple(self.statement(statement) for statement in block.body)
-        return Block(body, tuple(map(self.operand, block.yields)))
+        yields = tuple(map(self.operand, block.yields))
+        if self.names is None and yields == block.yields and all(map(is_, body, block.body)):
+            return block
+        return Block(body, yields)
 
     def operand(self, operand: Operand) -> Operand:
         return self.values.get(operand, operand) if isinstance(operand, Var) else operand
 
     def index(self, index: Index) -> Index:
-        return tuple(
-            part.replace({var: self._place(var) for var, _ in part.terms}) for part in index
-        )
+        return tuple(self._part(part) for part in index)
+
+    def _part(self, part: Affine) -> Affine:
+        if not any(var in self.values or var in self.places for var, _ in part.terms):
+            return part
+        return part.replace({var: self._place(var) for var, _ in part.terms})
 
     def _place(self, var: Var) -> Affine:
         return self.places[var] if var in self.places else as_affine(self.operand(var))
@@ -123,6 +131,12 @@ class Copier:
         return found
 
     def statement(self, statement: Statement) -> Statement:
+        """The statement's copy; the statement itself where nothing in it has another name."""
+        copied = self._copied(statement)
+        same = self.names is None and all(map(is_, blocks_of(copied), blocks_of(statement)))
+        return statement if same and copied == statement else copied
+
+    def _copied(self, statement: Statement) -> Statement:
         match statement:
             case Op(results=results, operands=operands):
                 inputs = tuple(map(self.operand, operands))

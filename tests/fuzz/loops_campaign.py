@@ -38,8 +38,10 @@ from tests.loop_programs import differing, random_export, random_step
 
 ROOT = Path(__file__).parents[2]
 RECORD = ROOT / "bench" / "results" / "loops.json"
-MOST_STATEMENTS = 2000
-"""Programs that grow beyond this are not carried further."""
+MOST_STATEMENTS = 1000
+"""Larger programs are not carried further."""
+MOST_STEPS = 40
+"""Of longer plans, the program at their end is tried, and not those between."""
 TRIES, LEGAL, LANES = 14, 6, 4
 """Steps tried and at most taken in a random sequence; items that programs are run on."""
 
@@ -124,13 +126,21 @@ def _case(seed: int, tally: Tally) -> None:
     for region in regions_in_order([export.region]):
         tally.operations |= {node.opcode for node in region.nodes()}
     _check(export, program, seed, tally, "as lowered")
+    found = planned(program)
+    steps = found.plan.steps if len(found.plan.steps) <= MOST_STEPS else ()
     stages = [program]
-    for step in planned(program).plan.steps:
+    for step in steps:
         stages.append(apply_step(stages[-1], step))
         tally.planned_steps[step.transform] += 1
         _check(export, stages[-1], seed, tally, f"planned {step}")
-    for step, after in _sequence(below.choice(stages), below, tally):
-        _check(export, after, seed, tally, str(step))
+    if steps:
+        assert stages[-1] == found.after, "the plan's steps make another program than the planner"
+    else:
+        _check(export, found.after, seed, tally, "planned")
+    start = below.choice(stages)
+    if sum(1 for _ in statements(start.body)) <= MOST_STATEMENTS:
+        for step, after in _sequence(start, below, tally):
+            _check(export, after, seed, tally, str(step))
 
 
 def _sequence(

@@ -5,7 +5,7 @@ programs", Parallel Computing 1998), in the two cases in which rounds plainly sh
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -13,6 +13,7 @@ from kera_hw.loops.program import (
     Affine,
     Alloc,
     Block,
+    Buffer,
     For,
     If,
     Index,
@@ -26,10 +27,14 @@ from kera_hw.loops.program import (
     of_var,
     statements,
 )
-from kera_hw.loops.rewrite import Copier, replaced, touches, with_block
+from kera_hw.loops.rewrite import Copier, changed, touches, with_block
 from kera_hw.loops.transforms.reason import Refused, temporary_named
 
 _Key = tuple[tuple[int, frozenset[tuple[Var, int]]], ...]
+
+
+Touched = Callable[[Statement, str], bool]
+"""Whether a statement loads from a buffer or stores to it."""
 
 
 def contract(program: LoopProgram, buffer: str) -> LoopProgram:
@@ -40,13 +45,28 @@ def contract(program: LoopProgram, buffer: str) -> LoopProgram:
     slice to itself, it becomes that slice, declared in the round.
     """
     whole = temporary_named(program, buffer)
-    found = replace(program, body=_forwarded(program.body, buffer, {}))
-    if not any(isinstance(item, Load) and item.buffer == buffer for item in statements(found.body)):
-        return replace(found, body=_without(found.body, buffer))
-    sliced = replaced(found.body, lambda block, place: _sliced(block, place, whole.name))
+
+    def change(block: Block) -> Block | None:
+        return contracted(block, whole) if any(item == Alloc(whole) for item in block.body) else None
+
+    body = changed(program.body, change)
+    assert body is not None
+    return replace(program, body=body)
+
+
+def contracted(block: Block, whole: Buffer, touched: Touched = touches) -> Block:
+    """The block that declares a temporary, with less of it. Raises Refused where all of it is needed."""
+    buffer = whole.name
+    found = _forwarded(block, buffer, {}, touched)
+    left = [item for item in found.body if touched(item, buffer)]
+    if not any(isinstance(item, Load) and item.buffer == buffer for item in statements(Block(tuple(left)))):
+        return _without(found, buffer, touched)
+    sliced = _sliced(left[0], whole) if len(left) == 1 else None
     if sliced is not None:
-        return replace(found, body=_without_declaration(sliced, buffer, len(whole.shape)))
-    if found == program:
+        old = Alloc(whole)
+        kept = (sliced if item is left[0] else item for item in found.body if item != old)
+        return replace(found, body=tuple(kept))
+    if found is block:
         raise Refused(f"`{buffer}` is read in another round or place than it is written.")
     return found
 
@@ -55,18 +75,23 @@ def _key(index: Index) -> _Key:
     return tuple((part.constant, frozenset(part.terms)) for part in index)
 
 
-def _forwarded(block: Block, buffer: str, before: Mapping[_Key, tuple[Index, Operand]]) -> Block:
+def _forwarded(
+    block: Block, buffer: str, before: Mapping[_Key, tuple[Index, Operand]], touched: Touched
+) -> Block:
     """Loads of what was stored at the same index, replaced by that; ``before`` is known from outside."""
     known = dict(before)
     values: dict[Var, Operand] = {}
     made: list[Statement] = []
     for original in block.body:
         statement = Copier(values).statement(original) if values else original
+        if not touched(statement, buffer):
+            made.append(statement)
+            continue
         match statement:
-            case Store(buffer=name, index=index, value=value) if name == buffer:
+            case Store(index=index, value=value):
                 known = {key: item for key, item in known.items() if _apart(item[0], index)}
                 known[_key(index)] = index, value
-            case Load(result=result, buffer=name, index=index) if name == buffer and _key(index) in known:
+            case Load(result=result, index=index) if _key(index) in known:
                 values[result] = known[_key(index)][1]
                 continue
             case _:
@@ -77,7 +102,7 @@ def _forwarded(block: Block, buffer: str, before: Mapping[_Key, tuple[Index, Ope
             if not isinstance(statement, If):  # whose later rounds see what earlier ones stored
                 inside = known
         for which, inner in enumerate(parts):
-            part = _forwarded(inner, buffer, inside)
+            part = _forwarded(inner, buffer, inside, touched)
             if part is not inner:
                 statement = with_block(statement, which, part)
         made.append(statement)
@@ -96,7 +121,7 @@ def _apart(one: Index, two: Index) -> bool:
     return any(not part.terms and part.constant for part in differences)
 
 
-def _without(block: Block, buffer: str) -> Block:
+def _without(block: Block, buffer: str, touched: Touched) -> Block:
     """Neither declared nor stored to."""
     kept: list[Statement] = []
     for statement in block.body:
@@ -104,37 +129,29 @@ def _without(block: Block, buffer: str) -> Block:
             continue
         if isinstance(statement, Store) and statement.buffer == buffer:
             continue
-        for which, inner in enumerate(blocks_of(statement)):
-            part = _without(inner, buffer)
-            if part is not inner:
-                statement = with_block(statement, which, part)
+        if touched(statement, buffer):
+            for which, inner in enumerate(blocks_of(statement)):
+                statement = with_block(statement, which, _without(inner, buffer, touched))
         kept.append(statement)
-    if all(new is old for new, old in zip_longest(kept, block.body)):
-        return block
     return replace(block, body=tuple(kept))
 
 
 # Slices
 
 
-def _sliced(block: Block, place: int, buffer: str) -> list[Statement] | None:
-    """The loop at a place with a slice of the buffer in each round, if it has all accesses."""
-    loop = block.body[place]
-    declared = [item for item in block.body if isinstance(item, Alloc) and item.buffer.name == buffer]
-    if not isinstance(loop, For) or not declared or not touches(loop, buffer):
-        return None
-    if sum(touches(item, buffer) for item in block.body) != 1:
+def _sliced(loop: Statement, whole: Buffer) -> For | None:
+    """The loop that has all accesses, with a slice of the buffer in each round; None if rounds share some."""
+    if not isinstance(loop, For):
         return None
     accesses = (item for item in statements(loop.body) if isinstance(item, (Load, Store)))
-    indices = [item.index for item in accesses if item.buffer == buffer]
-    whole = declared[0].buffer
+    indices = [item.index for item in accesses if item.buffer == whole.name]
     for axis in range(len(whole.shape)):
         offsets = {index[axis] - of_var(loop.var) for index in indices}
         if len(offsets) == 1 and not next(iter(offsets)).terms:
             shape = (*whole.shape[:axis], *whole.shape[axis + 1 :])
-            inside = _at(loop.body, buffer, axis)
+            inside = _at(loop.body, whole.name, axis)
             own = Alloc(replace(whole, shape=shape))
-            return [replace(loop, body=replace(inside, body=(own, *inside.body)))]
+            return replace(loop, body=replace(inside, body=(own, *inside.body)))
     return None
 
 
@@ -149,16 +166,3 @@ def _at(block: Block, buffer: str, axis: int) -> Block:
             statement = with_block(statement, which, _at(inner, buffer, axis))
         made.append(statement)
     return replace(block, body=tuple(made))
-
-
-def _without_declaration(block: Block, buffer: str, rank: int) -> Block:
-    """Without the declaration of the rank that the buffer had."""
-
-    def change(inner: Block, place: int) -> list[Statement] | None:
-        item = inner.body[place]
-        is_old = isinstance(item, Alloc) and item.buffer.name == buffer and len(item.buffer.shape) == rank
-        return [] if is_old else None
-
-    found = replaced(block, change)
-    assert found is not None
-    return found

@@ -76,9 +76,10 @@ class Costs:
         self._known: dict[int, tuple[Block, Cost]] = {}  # by identity, which lasts while the block is kept
 
     def of(self, program: LoopProgram) -> Cost:
-        return self._block(program.body)
+        return self.block(program.body)
 
-    def _block(self, block: Block) -> Cost:
+    def block(self, block: Block) -> Cost:
+        """Of a block, run once."""
         known = self._known.get(id(block))
         if known is not None:
             return known[1]
@@ -97,12 +98,12 @@ class Costs:
             case Alloc(buffer=buffer):
                 return Cost(buffers=1, held_bytes=_size(buffer.element) * buffer.size)
             case For(count=count, body=body):
-                return Cost(loops=1).plus(self._block(body).often(count))
+                return Cost(loops=1).plus(self.block(body).often(count))
             case While(most=most, condition=condition, body=body):
-                inside = self._block(condition).plus(self._block(body))
+                inside = self.block(condition).plus(self.block(body))
                 return Cost(loops=1).plus(inside.often(most))
             case If(then=then, otherwise=otherwise):
-                return self._block(then).plus(self._block(otherwise))
+                return self.block(then).plus(self.block(otherwise))
 
 
 def cost_of(program: LoopProgram) -> Cost:

@@ -7,6 +7,7 @@ from kera_hw.loops.dependences import conflicts
 from kera_hw.loops.program import (
     Alloc,
     Block,
+    For,
     Load,
     LoopProgram,
     Statement,
@@ -24,18 +25,7 @@ def fuse(program: LoopProgram, first: str, second: str) -> LoopProgram:
     The second's round j may use what the first's rounds up to j have made, and no more.
     """
     one, two = plain_loop(program, first), plain_loop(program, second)
-    if one.count != two.count:
-        raise Refused(f"`{first}` has {one.count} rounds and `{second}` {two.count}.")
-    carried_out = {item.outer for item in one.carried}
-    if carried_out & (used(Block((two,))) | indexing(two.body)):
-        raise Refused(f"`{second}` uses what `{first}` gives after its last round.")
-    meets = list(conflicts(one.body, two.body, one.var, two.var, one.count))
-    for access, _, span in meets:
-        if span.low < 0:
-            raise Refused(
-                f"A round of `{second}` touches `{access.buffer}` before a later round of `{first}` does."
-            )
-    parallel = one.parallel and two.parallel and all((span.low, span.high) == (0, 0) for _, _, span in meets)
+    whole = joined(one, two)
 
     def change(block: Block) -> Block | None:
         places = [place for place, item in enumerate(block.body) if item is one or item is two]
@@ -45,15 +35,32 @@ def fuse(program: LoopProgram, first: str, second: str) -> LoopProgram:
         between = block.body[start + 1 : end]
         if not all(isinstance(item, Alloc) for item in between):
             raise Refused(f"Something stands between `{first}` and `{second}`.")
-        moved = Copier({two.var: one.var}).block(two.body)
-        body = Block((*one.body.body, *moved.body), (*one.body.yields, *moved.yields))
-        whole = replace(one, carried=(*one.carried, *two.carried), body=body, parallel=parallel)
         return replace(block, body=(*block.body[:start], *between, whole, *block.body[end + 1 :]))
 
-    joined = changed(program.body, change)
-    if joined is None:
+    found = changed(program.body, change)
+    if found is None:
         raise Refused(f"`{first}` does not stand before `{second}` in one block.")
-    return replace(program, body=joined)
+    return replace(program, body=found)
+
+
+def joined(one: For, two: For) -> For:
+    """The loop that does what two do one after the other. Raises Refused where there is none."""
+    first, second = one.var.name, two.var.name
+    if one.count != two.count:
+        raise Refused(f"`{first}` has {one.count} rounds and `{second}` {two.count}.")
+    carried_out = {item.outer for item in one.carried}
+    if carried_out and carried_out & (used(Block((two,))) | indexing(two.body)):
+        raise Refused(f"`{second}` uses what `{first}` gives after its last round.")
+    meets = list(conflicts(one.body, two.body, one.var, two.var, one.count))
+    for access, _, span in meets:
+        if span.low < 0:
+            raise Refused(
+                f"A round of `{second}` touches `{access.buffer}` before a later round of `{first}` does."
+            )
+    parallel = one.parallel and two.parallel and all((span.low, span.high) == (0, 0) for _, _, span in meets)
+    moved = Copier({two.var: one.var}).block(two.body)
+    body = Block((*one.body.body, *moved.body), (*one.body.yields, *moved.yields))
+    return replace(one, carried=(*one.carried, *two.carried), body=body, parallel=parallel)
 
 
 def fission(program: LoopProgram, loop: str, at: int) -> LoopProgram:

@@ -5,13 +5,26 @@ Memories, vectors, threads and pipelines are for the planners of targets, which 
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from kera_hw.loops.claims import has_claims
-from kera_hw.loops.program import Alloc, Block, For, LoopProgram, Store, blocks_of, statements
-from kera_hw.loops.rewrite import touches
+from kera_hw.loops.program import (
+    Alloc,
+    Block,
+    For,
+    Load,
+    LoopProgram,
+    Statement,
+    Store,
+    While,
+    blocks_of,
+    statements,
+)
+from kera_hw.loops.rewrite import with_block
+from kera_hw.loops.transforms.contracting import contracted
 from kera_hw.loops.transforms.cost import Cost, Costs, cost_of
+from kera_hw.loops.transforms.fusing import joined
 from kera_hw.loops.transforms.plan import Plan, Step, apply_step, program_hash
 from kera_hw.loops.transforms.reason import Refused
 
@@ -30,100 +43,138 @@ class Planned:
 
 
 def planned(program: LoopProgram) -> Planned:
-    """The program with loops joined, buffers gone, and cheap producers computed where they are used."""
-    chooser, steps = _Chooser(program), list[Step]()
-    while (step := chooser.take()) is not None:
-        steps.append(step)
-    plan = Plan(program.name, program_hash(program), tuple(steps))
-    return Planned(program, chooser.program, plan)
+    """The program with loops joined, buffers gone, and cheap producers computed where they are used.
+
+    A program of which something is claimed already is planned already, and stays as it is.
+    """
+    chooser = _Chooser()
+    body = program.body
+    if has_claims(program):
+        return Planned(program, program, Plan(program.name, program_hash(program)))
+    while True:
+        before = len(chooser.steps)
+        body = chooser.joined(body, 1)
+        body = chooser.contracted(body, 1)
+        if len(chooser.steps) > before:
+            continue
+        found = chooser.inlined(replace(program, body=body))
+        if found is None:
+            plan = Plan(program.name, program_hash(program), tuple(chooser.steps))
+            return Planned(program, replace(program, body=body), plan)
+        body = found.body
 
 
 class _Chooser:
-    """A program on its way, and which steps need not be tried again."""
+    """Steps taken so far, and what is known of blocks and statements; both are values, so it stays true.
 
-    def __init__(self, program: LoopProgram) -> None:
-        self.program = program
-        self.costs = Costs()
-        self.claimed = has_claims(program)
-        self.refused: set[Step] = set()
+    Joining and contracting concern one block, so whole programs are not rewritten for each of their steps.
+    """
 
-    def take(self) -> Step | None:
-        """The first step in order that may be taken and makes the work less, taken."""
-        before = self.costs.of(self.program)
-        for step in _candidates(self.program):
-            if step in self.refused:
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self._costs = Costs()
+        self._touched: dict[int, tuple[Statement, frozenset[str]]] = {}  # by identity, as in Costs
+
+    def touched(self, statement: Statement) -> frozenset[str]:
+        """Buffers that a statement loads from or stores to."""
+        known = self._touched.get(id(statement))
+        if known is not None:
+            return known[1]
+        if isinstance(statement, (Load, Store)):
+            found = frozenset({statement.buffer})
+        else:
+            inside = (self.touched(item) for part in blocks_of(statement) for item in part.body)
+            found = frozenset[str]().union(*inside)
+        self._touched[id(statement)] = statement, found
+        return found
+
+    def joined(self, block: Block, often: int) -> Block:
+        """Neighbouring loops with as many rounds as one, where that may be; then within each statement."""
+        body: list[Statement] = []
+        last: int | None = None  # the loop before, if nothing but declarations has come since
+        for statement in block.body:
+            if isinstance(statement, For):
+                before = body[last] if last is not None else None
+                if isinstance(before, For) and (whole := self._joined(before, statement, often)) is not None:
+                    assert last is not None
+                    body.append(whole)
+                    del body[last]
+                else:
+                    body.append(statement)
+                last = len(body) - 1
                 continue
+            if not isinstance(statement, Alloc):
+                last = None
+            body.append(statement)
+        return self._within(replace(block, body=tuple(body)), block, often, self.joined)
+
+    def _joined(self, one: For, two: For, often: int) -> For | None:
+        if one.count != two.count or not one.count:
+            return None
+        try:
+            whole = joined(one, two)
+        except Refused:
+            return None
+        stored = {item.buffer for item in statements(one.body) if isinstance(item, Store)}
+        passed = sorted(stored & self.touched(two))
+        made = f"; {', '.join(f'`{item}`' for item in passed)} is used as it is made" if passed else ""
+        reason = f"{one.count * often} rounds less{made}"
+        self.steps.append(Step("fuse", (one.var.name, two.var.name), reason))
+        return whole
+
+    def contracted(self, block: Block, often: int) -> Block:
+        """Temporaries of a block without what is not needed of them; then those within each statement."""
+        found = block
+        for item in block.body:
+            if isinstance(item, Alloc):
+                try:
+                    after = contracted(found, item.buffer, self._touches)
+                except Refused:
+                    continue
+                saved = self._costs.block(found).minus(self._costs.block(after))
+                if saved.rank > (0, 0):
+                    reason = f"each round reads of `{item.buffer.name}` what it wrote: {_freed(saved, often)}"
+                    self.steps.append(Step("contract", (item.buffer.name,), reason))
+                    found = after
+        return self._within(found, block, often, self.contracted)
+
+    def _touches(self, statement: Statement, buffer: str) -> bool:
+        return buffer in self.touched(statement)
+
+    @staticmethod
+    def _within(block: Block, was: Block, often: int, change: Callable[[Block, int], Block]) -> Block:
+        """The block with those inside its statements changed; the one it was, if nothing is."""
+        body: list[Statement] = []
+        for statement in block.body:
+            rounds = statement.count if isinstance(statement, For) else 1
+            rounds = statement.most if isinstance(statement, While) else rounds
+            for which, inner in enumerate(blocks_of(statement)):
+                part = change(inner, often * rounds)
+                if part is not inner:
+                    statement = with_block(statement, which, part)
+            body.append(statement)
+        if len(body) == len(was.body) and all(new is old for new, old in zip(body, was.body)):
+            return was
+        return replace(block, body=tuple(body))
+
+    def inlined(self, program: LoopProgram) -> LoopProgram | None:
+        """The first temporary whose elements are cheaper computed where they are read, so computed."""
+        before = self._costs.of(program)
+        for name in [item.buffer.name for item in statements(program.body) if isinstance(item, Alloc)]:
             try:
-                after = apply_step(self.program, step, self.claimed)
+                step = Step("inline", (name,))
+                after = apply_step(program, step, claimed=False)
             except Refused:
-                self.refused.add(step)
                 continue
-            cost = self.costs.of(after)
-            if cost.rank < before.rank:
-                taken = replace(step, reason=_reason(self.program, step, before.minus(cost)))
-                self.program = after
-                self._forget(step.transform)
-                return taken
-            self.refused.add(step)
+            saved = before.minus(self._costs.of(after))
+            if saved.rank > (0, 0):
+                more = f"{-saved.operations} operations" if saved.operations < 0 else "no operation"
+                where = f"elements of `{name}` are computed where they are read"
+                reason = f"{where}, for {more} more: {_freed(saved)}"
+                self.steps.append(replace(step, reason=reason))
+                return after
         return None
 
-    def _forget(self, transform: str) -> None:
-        """What was refused and may be taken now, after a step.
 
-        Loops joined have more accesses, and no other pair becomes legal by that. A buffer that is gone is no
-        matter of another that could not be contracted.
-        """
-        if transform == "inline":
-            self.refused.clear()
-        self.refused = {step for step in self.refused if step.transform == transform}
-
-
-def _candidates(program: LoopProgram) -> Iterator[Step]:
-    yield from _neighbours(program.body)
-    temporaries = [item.buffer.name for item in statements(program.body) if isinstance(item, Alloc)]
-    for transform in ("contract", "inline"):
-        for name in temporaries:
-            yield Step(transform, (name,))
-
-
-def _neighbours(block: Block) -> Iterator[Step]:
-    """Pairs of loops with as many rounds and only declarations between, outer ones first."""
-    before: For | None = None
-    for statement in block.body:
-        if isinstance(statement, For):
-            if before is not None and before.count == statement.count:
-                yield Step("fuse", (before.var.name, statement.var.name))
-            before = statement
-        elif not isinstance(statement, Alloc):
-            before = None
-    for statement in block.body:
-        for inner in blocks_of(statement):
-            yield from _neighbours(inner)
-
-
-def _reason(program: LoopProgram, step: Step, saved: Cost) -> str:
-    """The fact behind a step."""
-    name = str(step.arguments[0])
-    match step.transform:
-        case "fuse":
-            first, second = (_loop(program, str(item)) for item in step.arguments)
-            stored = {item.buffer for item in statements(first.body) if isinstance(item, Store)}
-            passed = sorted(item for item in stored if touches(second, item))
-            made = f"; {', '.join(f'`{item}`' for item in passed)} is used as it is made" if passed else ""
-            return f"{saved.rounds} rounds less{made}"
-        case "contract":
-            return f"each round reads of `{name}` what it wrote: {_freed(saved)}"
-        case _:
-            more = -saved.operations
-            price = f"for {more} operations more" if more > 0 else "for no operation more"
-            return f"elements of `{name}` are computed where they are read, {price}: {_freed(saved)}"
-
-
-def _freed(saved: Cost) -> str:
-    return f"{saved.held_bytes} bytes not held, {saved.moved_bytes} not moved"
-
-
-def _loop(program: LoopProgram, name: str) -> For:
-    return next(
-        item for item in statements(program.body) if isinstance(item, For) and item.var.name == name
-    )
+def _freed(saved: Cost, often: int = 1) -> str:
+    return f"{saved.held_bytes} bytes not held, {saved.moved_bytes * often} not moved"
