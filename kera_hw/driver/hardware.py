@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from kera_hw.driver.lowering import Lowering
-from kera_hw.driver.mapping import Mappings
+from kera_hw.driver.mapping import Mappings, Variant
 from kera_hw.driver.options import LATENCY, TargetOptions
-from kera_hw.driver.search import Choice, Task, choose
+from kera_hw.driver.remembered import Decision, digest_of, key_of, recall, remember
+from kera_hw.driver.search import Choice, Circuit, Task, choose
 from kera_hw.driver.session import identity, single_export_graph
 from kera_hw.graph import Export, Graph, signature
 from kera_hw.rtl.emit.handshake import MOST_DATA_BITS
@@ -57,11 +58,13 @@ class HardwareDesign:
     export: Export
     options: TargetOptions
     lowering: Lowering
-    flat: FlatDesign
+    mappings: Mappings
     choice: Choice
     clock_mhz: float
     scale: float
     name_notes: tuple[Diagnostic, ...] = ()
+    interval: int | None = None  # that the schedule was asked for
+    note: str | None = None
 
     def __repr__(self) -> str:
         return f"<HardwareDesign of {signature(self.export)}: {self.plan!r}>"
@@ -69,6 +72,10 @@ class HardwareDesign:
     @property
     def device(self) -> Device:
         return self.lowering.device
+
+    @property
+    def flat(self) -> FlatDesign:
+        return self.mappings.flat
 
     @property
     def netlist(self) -> Netlist:
@@ -121,8 +128,7 @@ class HardwareDesign:
         """The same design with one more note in the plan."""
         best = self.choice.best
         changed = replace(best, plan=replace(best.plan, notes=(*best.plan.notes, note)))
-        considered = tuple(changed if item is best else item for item in self.choice.considered)
-        return replace(self, choice=Choice(changed, considered))
+        return replace(self, choice=Choice(changed, self.choice.against), note=note)
 
     @property
     def graph(self) -> Graph:
@@ -228,13 +234,36 @@ def _planned(
 ) -> HardwareDesign:
     """The best design that was asked for, checked."""
 
-    def planned(mappings: Mappings, wanted: TargetOptions) -> HardwareDesign:
-        choice, clock_mhz = _circuit(mappings, wanted, progress, lowering.files, scale)
+    def design(
+        mappings: Mappings, interval: int | None, choice: Choice, clock_mhz: float
+    ) -> HardwareDesign:
         return HardwareDesign(
-            program, export, options, lowering, mappings.flat, choice, clock_mhz, scale, name_notes
-        )
+            program, export, options, lowering, mappings, choice, clock_mhz, scale, name_notes, interval
+        )  # fmt: skip
 
-    found = _choose(lowering.mappings, planned, options)
+    def searched(mappings: Mappings, wanted: TargetOptions) -> HardwareDesign:
+        choice, clock_mhz = _circuit(mappings, wanted, progress, lowering.files, scale)
+        return design(mappings, wanted.interval, choice, clock_mhz)
+
+    def recalled(known: Decision) -> HardwareDesign | None:
+        progress("mapping to cells")
+        mappings = lowering.mappings(known.lowered_for)
+        wanted = replace(options, interval=known.interval)
+        task = Task(mappings, int(1e6 / known.clock_mhz), wanted, lowering.files, scale)
+        best = task.planned_as(known.blocks, known.far, known.clock_ps, Variant(known.controls, known.finer))
+        if not isinstance(best, Circuit):
+            return None
+        made = design(mappings, known.interval, Choice(best, known.against), known.clock_mhz)
+        made = made if known.note is None else made.noted(known.note)
+        return made if digest_of(made.netlist, made.plan) == known.plan else None
+
+    key = key_of(single_export_graph(program, export).fingerprint, options, scale)
+    known = None if key is None else recall(key)
+    found = None if known is None else recalled(known)
+    if found is None:
+        found = _choose(lowering.mappings, searched, options)
+        if key is not None:
+            remember(key, _decision(found))
     if found.plan.latency_cycles > LATENCY.most:
         message = (
             f"`{export.name}` needs a pipeline of {found.plan.latency_cycles:,} cycles at "
@@ -245,6 +274,17 @@ def _planned(
     if faults:
         raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")
     return found
+
+
+def _decision(found: HardwareDesign) -> Decision:
+    """What leads to this design without a search."""
+    best = found.choice.best
+    way, variant = best.way, best.variant
+    return Decision(
+        found.mappings.interval, found.interval, found.clock_mhz, way.blocks, way.far, way.clock_ps,
+        variant.controls, variant.finer, found.note, found.choice.against,
+        digest_of(found.netlist, found.plan),
+    )  # fmt: skip
 
 
 def _check_name(function: str) -> tuple[Diagnostic, ...]:

@@ -43,7 +43,7 @@ class Lowering:
         if found is None:
             flat = self._flat(interval)
             same = (known for known in self._by_interval.values() if known.flat.region is flat.region)
-            found = self._by_interval[interval] = next(same, Mappings(flat, self.device))
+            found = self._by_interval[interval] = next(same, None) or Mappings(flat, self.device, interval)
         return found
 
     def _flat(self, interval: int) -> FlatDesign:

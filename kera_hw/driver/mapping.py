@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from kera_hw.driver.options import TargetOptions
 from kera_hw.rtl.lower import FlatDesign
 from kera_hw.rtl.techmap import Logic, MapOptions, logic_of, netlist_of
-from kera_hw.rtl.techmap.bitwise.refine import refined
+from kera_hw.rtl.techmap.bitwise.refine import refined, refined_as
 from kera_hw.rtl.techmap.options import Controls
 from kera_hw.schedule.explain import Refusal
 from kera_hw.schedule.fpga.delay_model import DelayModel
@@ -33,8 +33,9 @@ _MORE_LUTS = 1.02
 class Mappings:
     """A flat design in cells of a device: every way to map it once, however often it is planned."""
 
-    def __init__(self, flat: FlatDesign, device: Device) -> None:
+    def __init__(self, flat: FlatDesign, device: Device, interval: int = 1) -> None:
         self.flat = flat
+        self.interval = interval  # that the design was lowered for
         self.device = device
         self._netlists: dict[tuple[int, MapOptions], Netlist] = {}
         self._logic: tuple[tuple[int, MapOptions], Logic] | None = None
@@ -56,35 +57,63 @@ class Mappings:
 
 
 @dataclass(frozen=True, slots=True)
+class Variant:
+    """Which netlist of one way to map: with which controls, and the name of its refined logic, if any."""
+
+    controls: Controls
+    finer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Mapped:
     """A netlist with its plan, or why there is none: faults of the scheduler."""
 
     netlist: Netlist
     plan: Plan | None
     faults: list[Diagnostic]
+    variant: Variant
 
 
-def map_and_schedule(
-    mappings: Mappings, clock_ps: int, options: TargetOptions, files: dict[str, SourceFile], scale: float,
-    way: MapOptions,
-) -> Mapped:
+@dataclass(frozen=True, slots=True)
+class Scheduling:
+    """What a netlist is scheduled for."""
+
+    device: Device
+    clock_ps: int
+    options: TargetOptions
+    files: dict[str, SourceFile]
+    scale: float
+
+    def planned(self, netlist: Netlist, variant: Variant) -> Mapped:
+        plan, faults = schedule(
+            netlist, self.device, self.clock_ps, self.options.latency, self.options.interval,
+            interface=self.options.interface, scale=self.scale, sources=self.files,
+        )  # fmt: skip
+        return Mapped(netlist, plan, faults, variant)
+
+
+def made_as(mappings: Mappings, aim: Scheduling, way: MapOptions, variant: Variant) -> Mapped | None:
+    """What ``map_and_schedule`` chose before, without looking for anything; None where there is none such."""
+    netlist = mappings.netlist(aim.clock_ps, replace(way, controls=variant.controls))
+    if variant.finer is None:
+        return aim.planned(netlist, variant)
+    finer = refined_as(netlist, DelayModel(aim.device, aim.scale), aim.clock_ps, variant.finer)
+    return None if finer is None else aim.planned(finer, variant)
+
+
+def map_and_schedule(mappings: Mappings, aim: Scheduling, way: MapOptions) -> Mapped:
     """The design in the fewest LUTs that cost no cycles, products mapped in one ``way``."""
-    device = mappings.device
 
     def mapped(controls: Controls) -> Netlist:
-        return mappings.netlist(clock_ps, replace(way, controls=controls))
+        return mappings.netlist(aim.clock_ps, replace(way, controls=controls))
 
-    def planned(netlist: Netlist) -> Mapped:
-        plan, faults = schedule(
-            netlist, device, clock_ps, options.latency, options.interval,
-            interface=options.interface, scale=scale, sources=files,
-        )  # fmt: skip
-        return Mapped(netlist, plan, faults)
-
-    def scheduled(netlist: Netlist) -> Mapped:
-        found = planned(netlist)
-        for finer in refined(netlist, DelayModel(device, scale), clock_ps):
-            other = planned(finer)
+    def scheduled(netlist: Netlist, controls: Controls) -> Mapped:
+        found = aim.planned(netlist, Variant(controls))
+        known: list[Mapped] = []
+        for name, finer in refined(netlist, DelayModel(aim.device, aim.scale), aim.clock_ps):
+            other = next((item for item in known if item.netlist == finer), None)
+            other = aim.planned(finer, Variant(controls, name)) if other is None else other
+            known.append(other)
             if other.plan is None or found.plan is None:
                 found = other if other.plan is not None else _nearer(found, other)
             elif _improves(other, found):
@@ -92,14 +121,14 @@ def map_and_schedule(
         return found
 
     shared = mapped("shared")
-    found = scheduled(shared)
+    found = scheduled(shared, "shared")
     if not _has_controls(shared):
         return found
-    plain = scheduled(mapped("none"))
+    plain = scheduled(mapped("none"), "none")
     for controls in _SIMPLER:
         if _bears(found, plain):
             return found
-        other = scheduled(mapped(controls))
+        other = scheduled(mapped(controls), controls)
         found = _nearer(found, other) if found.plan is None and other.plan is None else other
     if found.plan is None and plain.plan is None:
         return _nearer(found, plain)

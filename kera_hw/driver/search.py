@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kera_hw.driver.mapping import Mappings, map_and_schedule
+from kera_hw.driver.mapping import Mapped, Mappings, Scheduling, Variant, made_as, map_and_schedule
 from kera_hw.driver.options import TargetOptions
 from kera_hw.rtl.techmap import MapOptions
 from kera_hw.rtl.techmap.options import needs_far_products
@@ -65,6 +65,7 @@ class Circuit:
     plan: Plan
     diagnostics: tuple[Diagnostic, ...]
     merit: Merit
+    variant: Variant
 
     def to_json(self) -> dict[str, Any]:
         """The figures by which it was judged."""
@@ -82,15 +83,14 @@ class Circuit:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The circuit chosen, and all that it was chosen from, itself among them."""
+    """The circuit chosen, and the figures of all others that it was chosen from."""
 
     best: Circuit
-    considered: tuple[Circuit, ...]
+    against: tuple[dict[str, Any], ...]
 
     def to_json(self, device: Device) -> dict[str, Any]:
         """What was chosen, by which measure, and against what."""
-        others = [item.to_json() for item in self.considered if item is not self.best]
-        return {"measure": measure_text(device), **self.best.to_json(), "against": others}
+        return {"measure": measure_text(device), **self.best.to_json(), "against": list(self.against)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +114,21 @@ class Task:
 
     def planned(self, way: Way) -> Circuit | Refusal:
         """A schedule as asked for, or why there is none."""
-        found = map_and_schedule(
-            self.mappings, way.clock_ps, self.options, self.files, self.scale,
-            MapOptions(way.blocks, far=way.far),
-        )  # fmt: skip
+        return self._circuit(way, map_and_schedule(self.mappings, self._scheduling(way), _options(way)))
+
+    def planned_as(
+        self, blocks: int | None, far: bool | None, clock_ps: int, variant: Variant
+    ) -> Circuit | Refusal | None:
+        """What ``planned`` chose among a way's variants, made again; None where there is none such."""
+        options = MapOptions(blocks, variant.controls, far)
+        way = Way(blocks, far, clock_ps, self.mappings.netlist(clock_ps, options))
+        found = made_as(self.mappings, self._scheduling(way), _options(way), variant)
+        return None if found is None else self._circuit(way, found)
+
+    def _scheduling(self, way: Way) -> Scheduling:
+        return Scheduling(self.device, way.clock_ps, self.options, self.files, self.scale)
+
+    def _circuit(self, way: Way, found: Mapped) -> Circuit | Refusal:
         if found.plan is None:
             (refusal,) = found.faults
             assert isinstance(refusal, Refusal)
@@ -125,7 +136,11 @@ class Task:
         plan = replace(found.plan, clock_ps=self.clock_ps)
         # A plan that exceeds the device is still worth its Verilog; only a bitstream is not to be had.
         tight = tuple(replace(item, severity=Severity.WARNING) for item in found.faults)
-        return Circuit(way, found.netlist, plan, tight, merit(plan, self.device))
+        return Circuit(way, found.netlist, plan, tight, merit(plan, self.device), found.variant)
+
+
+def _options(way: Way) -> MapOptions:
+    return MapOptions(way.blocks, far=way.far)
 
 
 def choose(task: Task, progress: Callable[[str], None]) -> Choice | Refusal:
@@ -146,7 +161,8 @@ def choose(task: Task, progress: Callable[[str], None]) -> Choice | Refusal:
     if not considered and len(widest.netlist.cells) <= _PROBED_CELLS:
         considered += _made_for_faster(task, ways)
     if considered:
-        return Choice(min(considered, key=lambda item: item.merit), tuple(considered))
+        best = min(considered, key=lambda item: item.merit)
+        return Choice(best, tuple(item.to_json() for item in considered if item is not best))
     # What comes nearest: a latency or an interval that would do before a slower clock.
     return max(refusals, key=lambda item: (item.code, -item.least))
 

@@ -28,30 +28,53 @@ _EFFORT = 2000
 """Gates in all rounds of restructuring together."""
 
 
-def refined(netlist: Netlist, model: DelayModel, clock_ps: int) -> list[Netlist]:
+def refined(netlist: Netlist, model: DelayModel, clock_ps: int) -> list[tuple[str, Netlist]]:
     """The netlist in fewer LUTs that settle no later, or in some that settle sooner, if there is such.
 
-    There are several where there are states: only a schedule tells which of them is best.
+    There are several where there are states: only a schedule tells which of them is best. Each has a name,
+    by which ``refined_as`` makes it again.
     """
-    bits = sum(cell.width for cell in netlist.cells if isinstance(cell, LutCell | Mux))
-    if not bits or bits > _MOST_BITS:
+    if not _may_refine(netlist):
         return []
     settle = Settling(netlist, model, clock_ps)
-    parts: dict[frozenset[int], Part] = {}
-    for choice in _CHOICES:
+    parts: dict[frozenset[int], tuple[int, Part]] = {}
+    for number, choice in enumerate(_CHOICES):
         made = extract(netlist, choice)
         if made.inside not in parts:
-            parts[made.inside] = Part(netlist, made, settle)
+            parts[made.inside] = number, Part(netlist, made, settle)
     chosen = list(parts.values())
     if not netlist.states:
-        chosen = [min(chosen, key=lambda part: settle.key(part.best()))]
-    for part in chosen:
+        chosen = [min(chosen, key=lambda item: settle.key(item[1].best()))]
+    for _, part in chosen:
         part.search()
     now = settle.key(netlist)
-    found = [one for part in chosen for one in (part.best(), part.soonest())]
-    if netlist.states:
-        found += [one for one in (part.hastened() for part in chosen) if one is not None]
-    return [one for one in found if any(x < y for x, y in zip(settle.key(one), now))]
+    aims = _AIMS if netlist.states else _AIMS[:1]
+    found = [(number, aim, part) for number, part in chosen for aim in aims[0]]
+    found += [(number, aim, part) for rest in aims[1:] for number, part in chosen for aim in rest]
+    made_of = [(f"{number} {aim}", part.aimed(aim)) for number, aim, part in found]
+    return [
+        (name, one) for name, one in made_of
+        if one is not None and any(x < y for x, y in zip(settle.key(one), now))
+    ]
+
+
+def refined_as(netlist: Netlist, model: DelayModel, clock_ps: int, name: str) -> Netlist | None:
+    """The one of ``refined`` that has this name; None for none."""
+    number, _, aim = name.partition(" ")
+    if not _may_refine(netlist) or number not in map(str, range(len(_CHOICES))) or aim not in sum(_AIMS, ()):
+        return None
+    part = Part(netlist, extract(netlist, _CHOICES[int(number)]), Settling(netlist, model, clock_ps))
+    part.search()
+    return part.aimed(aim)
+
+
+_AIMS = (("best", "soonest"), ("hastened",))
+"""What is looked for in a part; the last only where there are states."""
+
+
+def _may_refine(netlist: Netlist) -> bool:
+    bits = sum(cell.width for cell in netlist.cells if isinstance(cell, LutCell | Mux))
+    return 0 < bits <= _MOST_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +120,10 @@ class Part:
     def _try(self, aig: Aig, literals: list[int]) -> None:
         self._best = min(self._best, self._mapped(aig, literals, self.timing), key=Mapped.key)
         self._soonest = min(self._soonest, self._mapped(aig, literals, self.hurried), key=Mapped.key)
+
+    def aimed(self, aim: str) -> Netlist | None:
+        """The netlist of one aim; None where it led to nothing new."""
+        return {"best": self.best, "soonest": self.soonest, "hastened": self.hastened}[aim]()
 
     def best(self) -> Netlist:
         """In the fewest LUTs that settle in time."""
