@@ -17,7 +17,7 @@ from kera_hw.legal.writer import Rule, Writer
 from kera_hw.loops.program import Literal, Operand
 from kera_hw.ops.expansions.parts import fraction_bits
 from kera_hw.ops.intervals import Interval, type_interval
-from kera_hw.types import F16, F32, F64, BoolType, FixType, FloatType, IntType
+from kera_hw.types import F32, F64, BoolType, FixType, FloatType, IntType, bit_width
 
 _I32, _I64, _U64 = IntType(32, True), IntType(64, True), unsigned(64)
 
@@ -74,7 +74,7 @@ def _between_floats(to: Writer, a: Value, target: FloatType) -> Value:
     """To a wider format as it is; an f32 is already what rounds to an f16 or bf16."""
     emit, source = to.emit, a.type
     operand = to.settled(a) if to.forms.is_small(source) else to.loose(a)
-    if operand.type.width_bits < 32:  # type: ignore[union-attr]  # f16 on a machine that has it
+    if bit_width(operand.type) < 32:  # on a machine that has the format
         operand = emit.cast(operand, F32)
     if to.forms.is_small(target):
         return Value(target, to_odd(emit, operand) if operand.type == F64 else operand, None, False)
@@ -145,7 +145,7 @@ def _to_integer(to: Writer, a: Value, call: Call) -> Value:
     """Toward zero into integers, to nearest even into fixed point; saturating, 0 for NaN."""
     emit, target = to.emit, call.type
     x = to.settled(a) if to.forms.is_small(a.type) else to.loose(a)
-    if x.type == F16:
+    if bit_width(x.type) < 32:
         x = emit.cast(x, F32)
     if isinstance(target, FixType):
         if target.fraction_bits:

@@ -146,16 +146,26 @@ BF16_CONVERSIONS: Native = {
     **_conversions("bitcast", ((unsigned(16), BF16),)),
     **_conversions("bitcast", ((BF16, unsigned(16)),), Domain.NAN_SHOWN),
 }
-F16_ARITHMETIC: Native = {
-    **F16_CONVERSIONS,
-    **_alike("floating", ("add", "sub", "mul", "div"), (F16,)),
-    **_alike("floating", ("neg", "abs", "sqrt"), (F16,), 1),
-    **{Signature(f"compare.{verb}", (F16, F16), BOOL): Domain.TOTAL for verb in COMPARISONS},
-    Signature("control.select", (BOOL, F16, F16), F16): Domain.TOTAL,
-}
-"""Arithmetic on f16 as AArch64 (FEAT_FP16), AVX-512 FP16 and PTX have it."""
+
+
+def _arithmetic(kind: Type, conversions: Native) -> Native:
+    """Of a 16-bit format: what `floats` asks of f32 as well."""
+    return {
+        **conversions,
+        **_alike("floating", ("add", "sub", "mul", "div"), (kind,)),
+        **_alike("floating", ("neg", "abs", "sqrt"), (kind,), 1),
+        **{Signature(f"compare.{verb}", (kind, kind), BOOL): Domain.TOTAL for verb in COMPARISONS},
+        Signature("control.select", (BOOL, kind, kind), kind): Domain.TOTAL,
+    }
+
+
+F16_ARITHMETIC: Native = _arithmetic(F16, F16_CONVERSIONS)
+"""As AArch64 (FEAT_FP16), AVX-512 FP16 and RISC-V (Zfh, Zvfh) have it."""
+BF16_ARITHMETIC: Native = _arithmetic(BF16, BF16_CONVERSIONS)
+"""With subnormal numbers, which not every processor with bf16 keeps."""
 
 CAPABILITIES: Mapping[str, Native] = {
+    "bf16-arithmetic": BF16_ARITHMETIC,
     "bf16-conversions": BF16_CONVERSIONS,
     "bit-counts": BIT_COUNTS,
     "carry-less": CARRY_LESS,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from kera_hw.legal.native import Native, Signature, unsigned
 from kera_hw.loops.program import Buffer, Operand
 from kera_hw.ops.intervals import MaybeInterval
-from kera_hw.types import BOOL, F16, F32, BoolType, FixType, FloatType, IntType, TensorType, Type
+from kera_hw.types import BF16, BOOL, F16, F32, BoolType, FixType, FloatType, IntType, TensorType, Type
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class Forms:
 
     def __init__(self, native: Native) -> None:
         self._own = frozenset(
-            kind for kind in (F16,) if Signature("floating.add", (kind, kind), kind) in native
+            kind for kind in (F16, BF16) if Signature("floating.add", (kind, kind), kind) in native
         )
 
     def is_small(self, kind: Type) -> bool:

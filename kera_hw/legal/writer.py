@@ -116,10 +116,6 @@ class Writer:
     def region(self, params: Sequence[Type], results: Sequence[object]) -> RegionLike:
         raise AssertionError("an operation on scalars holds no region")
 
-    def number(self, kind: Type, value: int) -> Value:
-        """An integer constant (of a fixed-point type the raw one)."""
-        return self.literal(literal(kind, value))
-
     def literal(self, item: Literal) -> Value:
         """A constant in the form in which it is computed with."""
         kind, span = item.type, literal_span(item)

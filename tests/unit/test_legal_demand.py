@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kera_hw.driver.loops import native_with
@@ -17,7 +18,7 @@ from kera_hw.loops.transforms import parse_plan, replay
 from kera_hw.loops.verifier import verify_loops
 from kera_hw.lower.export import lower_export
 from kera_hw.support import KeraError
-from tests.native_machine import differing_native
+from tests.native_machine import differing_native, run_native
 
 
 def _lowered(path: Path, source: str) -> LoopProgram:
@@ -53,6 +54,21 @@ def test_what_cannot_wrap_is_not_extended(tmp_path: Path) -> None:
     assert _all(legalise(_lowered(tmp_path / "a.kera", source))).keys() == {
         "convert.cast", "integer.mul", "integer.add",
     }
+
+
+@pytest.mark.parametrize(
+    "neutral", ["integer.add v3 0x0:i13", "integer.mul v3 0x1:i13", "integer.sub v3 0x0:i13"]
+)
+def test_what_has_wrapped_stays_to_be_extended(neutral: str) -> None:
+    """The second operation wraps nothing, but its operand already has other bits above."""
+    program = parse_program(
+        "loops f\nin.x: param i13\nin.y: param i13\nout.0: result i13\n{\n  v1: i13 = load in.x\n"
+        f"  v2: i13 = load in.y\n  v3: i13 = integer.add v1 v2\n  v4: i13 = {neutral}\n"
+        "  store out.0 v4\n}\n"
+    )
+    args = [np.array([4095, -4096, 5], np.int16), np.array([1, -1, 7], np.int16)]
+    (found,), _ = run_native(legalise(program), args, [], 3)
+    assert found.tolist() == [-4096, 4095, 12]
 
 
 def test_a_nan_is_made_canonical_where_it_is_stored(tmp_path: Path) -> None:

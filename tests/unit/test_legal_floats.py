@@ -44,6 +44,17 @@ def test_fma_where_the_addend_cancels(kind: FloatType) -> None:
         assert not wrong_lanes(case("floating.fma", (kind,) * 3), args)
 
 
+@pytest.mark.parametrize("exponent", [0, 300, 450, -300, -450])
+def test_fma_that_cancels_wholly_is_positive_zero(exponent: int) -> None:
+    """Factors of few digits have exact products; the addend is their negative, or an infinity's."""
+    rng = np.random.default_rng(9)
+    sign = np.where(rng.integers(0, 2, _COUNT) == 1, 1.0, -1.0)
+    a, b = (np.ldexp(rng.integers(1, 1 << 26, _COUNT).astype(np.float64), exponent) for _ in range(2))
+    product = a * sign * b
+    for addend in (-product, np.nextafter(-product, 0), product, -np.inf * sign):
+        assert not wrong_lanes(case("floating.fma", (F64,) * 3), [a * sign, b, addend])
+
+
 @pytest.mark.parametrize("kind", [F32, F64], ids=str)
 @pytest.mark.parametrize("product", ["small", "great", "any"])
 def test_fma_at_all_distances(kind: FloatType, product: str) -> None:
