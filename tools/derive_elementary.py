@@ -29,6 +29,7 @@ from elementary_fit import (
     to_grid,
 )
 from mpmath import mp, mpf
+from table_files import TableText, table_file
 
 TARGET = Path(__file__).parent.parent / "kera_hw/numerics/elementary"
 
@@ -277,10 +278,8 @@ def pieces(out: Writer, name: str, f: Function, intervals: Sequence[tuple[mpf, m
             worst = max(worst, abs(found / about(h) - 1))
         rows.append(row)
     rows += [rows[-1]] * (128 - len(rows))
-    out.lines.append(f"{name}: tuple[tuple[float, ...], ...] = (")
-    for column in zip(*rows):
-        out.items([repr(float(value)) for value in column], "    ")
-    out.lines += [")", f"# relative error 2^{mp.nstr(mp.log(worst, 2), 4)}"]
+    out.table(TableText(name, "real", [[float(value) for value in column] for column in zip(*rows)]))
+    out.lines.append(f"# relative error 2^{mp.nstr(mp.log(worst, 2), 4)}")
 
 
 def wide_errors(out: Writer) -> None:
@@ -318,23 +317,29 @@ def wide_errors(out: Writer) -> None:
     out.number("GELU_CURVE", to_f64(1 / mp.sqrt(2 * mp.pi)))
 
 
-HEADER = '''"""Constants of the elementary functions{which}. Written by tools/derive_elementary.py."""
+TITLE = "Constants of the elementary functions{which}. Written by tools/derive_elementary.py."
+HEADER = '''"""{title}"""
 from __future__ import annotations
+
+from kera_hw.support.tables import read_tables
+
+_TABLES = read_tables(__name__)
 '''
 
 MODULES: dict[str, tuple[str, tuple[Callable[[Writer], None], ...]]] = {
-    "coefficients.py": ("", (exponentials, logarithms, trigonometric, rationals, patches)),
-    "wide_coefficients.py": (", for f64 alone", (wide_exponentials, wide_turn, wide_errors)),
+    "coefficients": ("", (exponentials, logarithms, trigonometric, rationals, patches)),
+    "wide_coefficients": (", for f64 alone", (wide_exponentials, wide_turn, wide_errors)),
 }
 
 
-def derive(name: str) -> str:
-    """The text of a data module."""
+def derive(name: str) -> dict[str, str]:
+    """The text of a data module and of the file with its tables, by file name."""
     which, parts = MODULES[name]
-    out = Writer()
+    out, title = Writer(), TITLE.format(which=which)
     for part in parts:
         part(out)
-    return HEADER.format(which=which) + "\n".join(out.lines) + "\n"
+    module = HEADER.format(title=title) + "\n".join(out.lines) + "\n"
+    return {f"{name}.py": module, f"{name}.tables": table_file(title, out.tables)}
 
 
 def main() -> int:
@@ -343,8 +348,7 @@ def main() -> int:
     check: bool = parser.parse_args().check
     mp.dps = DIGITS
     differ = False
-    for name in MODULES:
-        text = derive(name)
+    for name, text in [file for module in MODULES for file in derive(module).items()]:
         if not check:
             (TARGET / name).write_text(text)
         elif (TARGET / name).read_text() != text:

@@ -1,4 +1,5 @@
-"""Derive the tables of the elementary functions' circuits (kera_hw/rtl/lower/floats/elementary/*_data.py).
+"""Derive the tables of the elementary functions' circuits (*_data.py and *_data.tables in
+kera_hw/rtl/lower/floats/elementary).
 
     .venv/bin/python tools/derive_rtl_elementary.py [--check] [NAME ...]
 
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from mpmath import mp, mpf
+from table_files import TableText, reading, table_file
 
 mp.prec = 400
 CHECK = "--check" in sys.argv
@@ -25,36 +27,27 @@ def nearest(value: object) -> int:
     return int(mp.nint(value))
 
 
-def rows_of(words: Iterable[int], indent: str) -> list[str]:
-    """Hexadecimal words in lines of the usual length."""
-    lines: list[str] = []
-    row = indent
-    for word in words:
-        text = f" {word:#x},"
-        if len(row) + len(text) > 108:
-            lines.append(row)
-            row = indent
-        row += text
-    return [*lines, row]
-
-
 def write(name: str, title: str, parts: Iterable[tuple[str, object]]) -> None:
-    """A module of constants; tables as rows of hexadecimal words."""
+    """A module of constants, and the file with its tables."""
+    tables: list[TableText] = []
     lines = [f'"""{title}', "", "Written by tools/derive_rtl_elementary.py; not edited by hand.", '"""',
-             "from __future__ import annotations", ""]
+             "from __future__ import annotations", "", "from kera_hw.support.tables import read_tables", "",
+             "_TABLES = read_tables(__name__)", ""]
     for key, value in parts:
         if isinstance(value, int):
             lines.append(f"{key} = {value:#x}")
             continue
         assert isinstance(value, list)
-        if isinstance(value[0], list):
-            lines.append(f"{key}: tuple[tuple[int, ...], ...] = (")
-            for column in value:
-                lines += ["    (", *rows_of(column, "       "), "    ),"]
-        else:
-            lines += [f"{key}: tuple[int, ...] = (", *rows_of(value, "   ")]
-        lines.append(")")
-    path, text = OUT / f"{name}.py", "\n".join(lines) + "\n"
+        table = TableText(key, "integer", value if isinstance(value[0], list) else [value])
+        tables.append(table)
+        lines.append(reading(table))
+    keep(f"{name}.py", "\n".join(lines) + "\n")
+    keep(f"{name}.tables", table_file(f"{title} Written by tools/derive_rtl_elementary.py.", tables))
+
+
+def keep(name: str, text: str) -> None:
+    """Write a file, or find out that it holds this."""
+    path = OUT / name
     if not CHECK:
         path.write_text(text, encoding="utf-8")
     elif path.read_text(encoding="utf-8") != text:
@@ -120,7 +113,8 @@ def logarithm() -> None:
                 rows.append([row[0] + FLOORS, *row[1:]])
         columns[name] = [list(column) for column in zip(*rows)]
     ln2 = mp.log(2)
-    write("logarithm_data", "Tables of log and log2 on f32: a column a power; segments above 0, then below", [
+    title = "Tables of log and log2 on f32: a column a power; segments above 0, then below."
+    write("logarithm_data", title, [
         ("POINT", point),
         ("LN2_HIGH", [nearest(16 * i * ln2 * mpf(2) ** 54) for i in range(10)]),
         ("LN2_LOW", [nearest(i * ln2 * mpf(2) ** 54) for i in range(16)]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mpmath import mp, mpf
+from table_files import LEAST_ENTRIES, TableText, reading
 
 DIGITS = 80
 
@@ -103,10 +104,11 @@ def error_bits(approximation: Function, f: Function, low: mpf, high: mpf, relati
 
 
 class Writer:
-    """Lines of the data module."""
+    """Lines of the data module, and the tables that go into the file beside it."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.tables: list[TableText] = []
 
     def note(self, text: str) -> None:
         self.lines += ["", f"# {text}"]
@@ -117,21 +119,25 @@ class Writer:
 
     def numbers(self, name: str, values: Sequence[mpf]) -> None:
         assert all(mpf(float(value)) == value for value in values), name
-        self._sequence(name, "float", [repr(float(value)) for value in values])
+        if len(values) > LEAST_ENTRIES:
+            self.table(TableText(name, "real", [[float(value) for value in values]]))
+        else:
+            self._sequence(name, "float", [repr(float(value)) for value in values])
 
     def words(self, name: str, values: Sequence[int]) -> None:
-        self._sequence(name, "int", [hex(value) for value in values])
+        if len(values) > LEAST_ENTRIES:
+            self.table(TableText(name, "integer", [values]))
+        else:
+            self._sequence(name, "int", [hex(value) for value in values])
+
+    def table(self, table: TableText) -> None:
+        self.tables.append(table)
+        self.lines.append(reading(table))
 
     def _sequence(self, name: str, kind: str, items: list[str]) -> None:
         self.lines.append(f"{name}: tuple[{kind}, ...] = (")
         self._fill(items, "   ")
         self.lines.append(")")
-
-    def items(self, items: list[str], indent: str) -> None:
-        """One tuple of a tuple of tuples."""
-        self.lines.append(f"{indent}(")
-        self._fill(items, indent + "   ")
-        self.lines.append(f"{indent}),")
 
     def _fill(self, items: list[str], indent: str) -> None:
         line = indent

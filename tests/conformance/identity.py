@@ -26,6 +26,7 @@ from kera_hw.numerics.elementary import FUNCTIONS
 from kera_hw.ops.registry import OPS
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.schedule.fpga.device import find_device
+from kera_hw.support.tables import SUFFIX
 
 _DEVICE = "ecp5-85k"
 _NUMERICS = "kera_hw.numerics"
@@ -68,7 +69,7 @@ def reference(op: str) -> str:
 
 
 def digest(roots: Iterable[str], package: str, without: str = "-") -> str:
-    """Of the modules' code and of what they import of ``package``, directly or not.
+    """Of the modules' code and of what they import of ``package``, directly or not, with their tables.
 
     Comments, docstrings and blank lines are left out, so that only a change of code makes another hash.
     """
@@ -82,6 +83,9 @@ def digest(roots: Iterable[str], package: str, without: str = "-") -> str:
     total = hashlib.sha3_256()
     for name in sorted(found):
         total.update(f"{name}\n{code(inspect.getsource(found[name]))}".encode())
+        tables = Path(inspect.getfile(found[name])).with_suffix(SUFFIX)
+        if tables.exists():
+            total.update(tables.read_bytes())
     return total.hexdigest()[:16]
 
 
