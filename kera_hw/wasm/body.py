@@ -23,18 +23,19 @@ from kera_hw.loops.program import (
     Var,
     While,
 )
+from kera_hw.schedule.software.layout import Layout, element_bytes
+from kera_hw.schedule.software.vector_loops import ITEM, Plan, VectorLoop, flat_terms
 from kera_hw.types import BoolType, IntType, Type
 from kera_hw.wasm import scalars, vectors
 from kera_hw.wasm.code import Code, value_type
-from kera_hw.wasm.layout import VECTOR_BYTES, Layout, element_bytes
 from kera_hw.wasm.lifetimes import Lifetimes, results_of
 from kera_hw.wasm.module import ValueType
 from kera_hw.wasm.operands import Held, ScalarSource, VectorSource
-from kera_hw.wasm.planning import ITEM, Plan, VectorLoop, flat_terms
 
 _CONTIGUOUS_LOADS = {16: "v128.load", 8: "v128.load64_zero", 4: "v128.load32_zero"}
 _CONTIGUOUS_STORES = {8: "v128.store64_lane", 4: "v128.store32_lane", 2: "v128.store16_lane"}
 _UNSIGNED_LIMIT = 1 << 32
+VECTOR_BYTES = vectors.VECTOR_BITS // 8
 
 
 class Body:

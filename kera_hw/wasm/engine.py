@@ -10,8 +10,7 @@ import numpy as np
 import wasmtime
 
 from kera_hw.loops.program import Buffer
-from kera_hw.types import FloatType, IntType, Type
-from kera_hw.wasm.layout import aligned, element_bytes
+from kera_hw.schedule.software.layout import aligned, element_bytes, native_dtype
 from kera_hw.wasm.module import PAGE_BYTES
 from kera_hw.wasm.program import WasmModule
 
@@ -26,12 +25,6 @@ def _engine() -> wasmtime.Engine:
     config.wasm_simd = True
     config.cranelift_opt_level = "speed"
     return wasmtime.Engine(config)
-
-
-def native_dtype(kind: Type) -> np.dtype[Any]:
-    """Of a native element."""
-    letter = "f" if isinstance(kind, FloatType) else "i" if isinstance(kind, IntType) and kind.signed else "u"
-    return np.dtype(f"<{letter}{element_bytes(kind)}")
 
 
 class Instance:

@@ -16,7 +16,7 @@ from kera_hw.loops.program import (
     While,
     blocks_of,
 )
-from kera_hw.wasm.planning import statement_operands
+from kera_hw.schedule.software.vector_loops import statement_operands
 
 
 def _of_index(index: Index) -> Iterator[Var]:

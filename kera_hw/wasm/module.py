@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import groupby
 
+from kera_hw.schedule.software.layout import Data
 from kera_hw.wasm.instructions import encode, unsigned
 
 PAGE_BYTES = 65_536
@@ -37,14 +38,6 @@ class Function:
     locals: tuple[ValueType, ...]
     code: bytes
     exported: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """Bytes that the memory starts with."""
-
-    address: int
-    contents: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kera_hw.loops.program import Buffer, LoopProgram
+from kera_hw.schedule.software.layout import Data, Layout, element_bytes, lay_out
+from kera_hw.schedule.software.vector_loops import ITEM, Plan, plan_vectors
 from kera_hw.support import Diagnostic, KeraError
 from kera_hw.wasm.body import Body
 from kera_hw.wasm.code import Code
-from kera_hw.wasm.layout import Layout, element_bytes, lay_out
-from kera_hw.wasm.module import PAGE_BYTES, Data, Function, Module, ValueType, write_module
-from kera_hw.wasm.planning import ITEM, Plan, plan_vectors
+from kera_hw.wasm.module import PAGE_BYTES, Function, Module, ValueType, write_module
+from kera_hw.wasm.vectors import VECTOR_BITS
 
 SECTION = "kera.fingerprint"
 """The custom section that names the graph."""
@@ -44,9 +45,9 @@ def build_module(program: LoopProgram, vectors: bool = True, fingerprint: str = 
 
     Raises KeraError (K0705) where it would be larger than engines take.
     """
-    plan: Plan = plan_vectors(program) if vectors else {}
+    plan: Plan = plan_vectors(program, VECTOR_BITS) if vectors else {}
     private = frozenset(name for loop in plan.values() for name in loop.private)
-    layout = lay_out(program, private)
+    layout = lay_out(program, private, VECTOR_BITS // 8)
     params, results = program.of_kind("param"), program.of_kind("result")
     run = _run(program, layout, plan, [*params, *results])
     reset = _reset(layout)

@@ -12,9 +12,10 @@ from kera_hw.graph import Export, without_probes
 from kera_hw.graph.generate import generatable_ops
 from kera_hw.interp.exports import run_leaves
 from kera_hw.numerics.arrays import Array
+from kera_hw.schedule.software.layout import native_dtype
 from kera_hw.support import KeraError
 from kera_hw.wasm.compile import compile_export
-from kera_hw.wasm.engine import Instance, native_dtype
+from kera_hw.wasm.engine import Instance
 from kera_hw.wasm.program import WasmModule
 from tests.loop_programs import inputs_of, random_export, same_bits
 from tests.tidy.repo import ROOT

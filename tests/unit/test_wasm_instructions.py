@@ -4,8 +4,9 @@ from __future__ import annotations
 import pytest
 import wasmtime
 
+from kera_hw.schedule.software.layout import Data
 from kera_hw.wasm.instructions import Instruction, encode, instructions, signed, unsigned
-from kera_hw.wasm.module import Data, Function, Module, ValueType, write_module
+from kera_hw.wasm.module import Function, Module, ValueType, write_module
 
 # Structure is written around other instructions, and tested with modules.
 STRUCTURE = {"block", "loop", "if", "else", "end", "br", "br_if", "call", "return", "unreachable"}

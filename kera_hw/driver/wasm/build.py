@@ -17,8 +17,8 @@ from kera_hw.driver.session import single_export_graph
 from kera_hw.driver.wasm.target import design_module, module_plan
 from kera_hw.graph import Export, Graph, signature, without_probes, write_keg
 from kera_hw.loops.program import Buffer
+from kera_hw.schedule.software.layout import native_dtype
 from kera_hw.types import FixType, FloatType, IntType, Type, element_type, flatten_type, leaf_types
-from kera_hw.wasm.engine import native_dtype
 from kera_hw.wasm.program import WasmModule
 
 _ARRAYS = {

@@ -11,9 +11,10 @@ from kera_hw.driver.session import identity, optimise, single_export_graph
 from kera_hw.graph import Export, Graph, without_probes
 from kera_hw.interp.exports import flatten_inputs
 from kera_hw.interp.values import unflatten_value
+from kera_hw.schedule.software.layout import native_dtype
 from kera_hw.types import element_type, leaf_types, numpy_dtype
 from kera_hw.wasm.compile import compile_export
-from kera_hw.wasm.engine import Instance, native_dtype
+from kera_hw.wasm.engine import Instance
 from kera_hw.wasm.program import WasmModule
 
 

@@ -28,7 +28,6 @@ from kera_hw.loops.program import (
     blocks_of,
 )
 from kera_hw.types import FloatType, IntType, Type
-from kera_hw.wasm.vectors import VECTOR_BITS
 
 ITEM = Var("item", IntType(64, True))
 """The number of an item in its batch: the variable of the loop around everything."""
@@ -169,37 +168,41 @@ class _Search:
                 self.mark(result)
 
 
-def plan_vectors(program: LoopProgram) -> Plan:
-    """The loops of a program in native operations that run as vectors."""
+def plan_vectors(program: LoopProgram, vector_bits: int) -> Plan:
+    """The loops of a program in native operations that run as vectors of so many bits."""
     buffers = {buffer.name: buffer for buffer in program.buffers}
     found: dict[int, VectorLoop] = {}
-    _innermost(program.body, buffers, found)
+    _innermost(program.body, buffers, found, vector_bits)
     stateless = not any(buffer.kind == "state" for buffer in program.buffers)
     if not found and stateless:
-        whole = _examined(ITEM, program.body, buffers)
+        whole = _examined(ITEM, program.body, buffers, vector_bits)
         if whole is not None:
             found[id(program)] = whole
     return found
 
 
-def _innermost(block: Block, buffers: dict[str, Buffer], found: dict[int, VectorLoop]) -> bool:
+def _innermost(
+    block: Block, buffers: dict[str, Buffer], found: dict[int, VectorLoop], vector_bits: int
+) -> bool:
     """Whether some loop inside is taken."""
     any_taken = False
     for statement in block.body:
         if isinstance(statement, Alloc):
             buffers[statement.buffer.name] = statement.buffer
-        taken = [_innermost(inner, buffers, found) for inner in blocks_of(statement)]
+        taken = [_innermost(inner, buffers, found, vector_bits) for inner in blocks_of(statement)]
         if any(taken):
             any_taken = True
         elif isinstance(statement, For) and statement.parallel:
-            loop = _examined(statement.var, statement.body, buffers)
+            loop = _examined(statement.var, statement.body, buffers, vector_bits)
             if loop is not None and statement.count >= loop.count:
                 found[id(statement)] = loop
                 any_taken = True
     return any_taken
 
 
-def _examined(var: Var, body: Block, buffers: dict[str, Buffer]) -> VectorLoop | None:
+def _examined(
+    var: Var, body: Block, buffers: dict[str, Buffer], vector_bits: int
+) -> VectorLoop | None:
     search = _Search(dict(buffers), var, {var})
     try:
         search.block(body)
@@ -207,7 +210,7 @@ def _examined(var: Var, body: Block, buffers: dict[str, Buffer]) -> VectorLoop |
         return None
     if any(var in statement_operands(statement) for statement in _all(body)):
         search.note(var.type)
-    lanes = VECTOR_BITS // search.widest_bits
+    lanes = vector_bits // search.widest_bits
     worth = search.neighbours > 0 and search.neighbours + search.operations >= _WORTH * search.scattered
     if lanes < 2 or not worth:
         return None

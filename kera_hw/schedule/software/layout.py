@@ -1,19 +1,21 @@
-"""Where everything lies in the module's memory.
+"""Where everything lies in memory.
 
 From the bottom: constants, what states begin with, the states, temporaries, then room for a batch's
-parameters and results, which the caller places. All begin at multiples of 16 bytes.
+parameters and results, which the caller places. All begin at multiples of 64 bytes.
 """
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from kera_hw.loops.program import Alloc, Block, Buffer, LoopProgram, blocks_of
 from kera_hw.types import BoolType, FloatType, IntType, Type
-from kera_hw.wasm.module import Data
 
-ALIGNMENT_BYTES = 16
-VECTOR_BYTES = 16
+ALIGNMENT_BYTES = 64
+"""A line of the cache, and as much as any vector has."""
 FIRST_BYTE = 64
 """Address 0 stays free, so that a wrong pointer is easier to see."""
 
@@ -26,8 +28,21 @@ def element_bytes(kind: Type) -> int:
     return kind.width_bits // 8
 
 
+def native_dtype(kind: Type) -> np.dtype[Any]:
+    """Of a native element."""
+    letter = "f" if isinstance(kind, FloatType) else "i" if isinstance(kind, IntType) and kind.signed else "u"
+    return np.dtype(f"<{letter}{element_bytes(kind)}")
+
+
 def aligned(size_bytes: int) -> int:
     return -(-size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+
+
+class Data(NamedTuple):
+    """Bytes that the memory starts with."""
+
+    address: int
+    contents: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +55,7 @@ class Layout:
     end: int
 
 
-def lay_out(program: LoopProgram, private: frozenset[str]) -> Layout:
+def lay_out(program: LoopProgram, private: frozenset[str], vector_bytes: int) -> Layout:
     """A place for every buffer but parameters and results; those in ``private`` have one a lane."""
     addresses: dict[str, int] = {}
     data: list[Data] = []
@@ -55,19 +70,22 @@ def lay_out(program: LoopProgram, private: frozenset[str]) -> Layout:
             if buffer.kind == "state":
                 resets.append((top, addresses[buffer.name], size_bytes))
                 addresses[buffer.name], top = top, top + aligned(size_bytes)
-    return Layout(addresses, tuple(data), tuple(resets), _temporaries(program.body, top, addresses, private))
+    end = _temporaries(program.body, top, addresses, private, vector_bytes)
+    return Layout(addresses, tuple(data), tuple(resets), end)
 
 
-def _temporaries(block: Block, top: int, addresses: dict[str, int], private: frozenset[str]) -> int:
+def _temporaries(
+    block: Block, top: int, addresses: dict[str, int], private: frozenset[str], vector_bytes: int
+) -> int:
     """Those of one block after another in the same place; the highest address used."""
     end = top
     for statement in block.body:
         if isinstance(statement, Alloc):
             buffer: Buffer = statement.buffer
-            each = VECTOR_BYTES if buffer.name in private else element_bytes(buffer.element)
+            each = vector_bytes if buffer.name in private else element_bytes(buffer.element)
             addresses[buffer.name] = top
             top += aligned(buffer.size * each)
             end = max(end, top)
         for inner in blocks_of(statement):
-            end = max(end, _temporaries(inner, top, addresses, private))
+            end = max(end, _temporaries(inner, top, addresses, private, vector_bytes))
     return end

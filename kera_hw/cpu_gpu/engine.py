@@ -1,0 +1,77 @@
+"""Compiles an export for this processor and runs it: a batch at a time, state kept until reset."""
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kera_hw.cpu_gpu.memory import CodeMemory
+from kera_hw.cpu_gpu.x86_64.finish import Machine
+from kera_hw.cpu_gpu.x86_64.lanes import VECTOR_BITS
+from kera_hw.cpu_gpu.x86_64.program import write_function
+from kera_hw.graph import Export
+from kera_hw.legal.legalise import legalise
+from kera_hw.legal.native import CAPABILITIES, Native
+from kera_hw.loops.program import Buffer
+from kera_hw.loops.transforms.planner import planned
+from kera_hw.lower.export import lower_export
+from kera_hw.schedule.software.layout import Layout, lay_out, native_dtype
+from kera_hw.schedule.software.vector_loops import Plan, plan_vectors
+
+Array = np.ndarray[Any, np.dtype[Any]]
+HAS = ("bit-counts", "fma", "rotations")
+"""What AVX2 machines have beyond the native set."""
+BEYOND_NATIVE: Native = {row: domain for name in HAS for row, domain in CAPABILITIES[name].items()}
+
+
+@dataclass(frozen=True, slots=True)
+class CpuFunction:
+    """Machine code and how to call it; ``vector_loops``: how many loops run several rounds at once."""
+
+    machine: Machine
+    params: tuple[Buffer, ...]
+    results: tuple[Buffer, ...]
+    layout: Layout
+    vector_loops: int
+
+
+def compile_export(export: Export, vectors: bool = True) -> CpuFunction:
+    """The function of an export without observations. Raises KeraError (K0701)."""
+    program = legalise(planned(lower_export(export)).after, BEYOND_NATIVE)
+    plan: Plan = plan_vectors(program, VECTOR_BITS) if vectors else {}
+    private = frozenset(name for loop in plan.values() for name in loop.private)
+    layout = lay_out(program, private, VECTOR_BITS // 8)
+    machine = write_function(program, layout, plan)
+    params, results = program.of_kind("param"), program.of_kind("result")
+    return CpuFunction(machine, tuple(params), tuple(results), layout, len(plan))
+
+
+class Instance:
+    """One function with memory of its own."""
+
+    def __init__(self, function: CpuFunction) -> None:
+        self._function = function
+        self._code = CodeMemory(function.machine.code)
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p)
+        self._call = kind(self._code.address)
+        self._arena = np.zeros(function.layout.end, np.uint8)
+        for data in function.layout.data:
+            self._arena[data.address : data.address + len(data.contents)] = np.frombuffer(data.contents, np.uint8)
+        self.reset()
+
+    def reset(self) -> None:
+        """The state as it was at first."""
+        for state, first, size_bytes in self._function.layout.resets:
+            self._arena[state : state + size_bytes] = self._arena[first : first + size_bytes]
+
+    def run(self, params: Sequence[Array], items: int) -> list[Array]:
+        """Result leaves of shape (items, *shape) from parameter leaves of such a shape, in native types."""
+        function = self._function
+        given = [np.ascontiguousarray(param) for param in params]
+        results = [np.empty((items, *one.shape), native_dtype(one.element)) for one in function.results]
+        ports = (ctypes.c_void_p * (len(given) + len(results)))(*(one.ctypes.data for one in (*given, *results)))
+        self._call(items, ports, self._arena.ctypes.data)
+        return results

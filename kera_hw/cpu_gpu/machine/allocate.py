@@ -1,0 +1,134 @@
+"""Registers for virtual registers: a linear scan over live intervals, the least used spilled.
+
+An interval reaches from the first mention of a register to the last; where one that was made before a loop is
+mentioned within, to the loop's end. Intervals that a register file can't hold live in stack slots, and are fetched
+into scratch registers for each instruction that reads or writes them. What a move copies gets the same register
+where their intervals only touch.
+
+Poletto and Sarkar, "Linear scan register allocation", 1999.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from kera_hw.cpu_gpu.machine.code import Code, Inst, Item, Mark, Mem, Operand, Reg, RegClass, VReg, accesses
+
+_LOOP_WEIGHT = 8.0
+_DEEPEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterFile:
+    """``free``: registers of a class that may be given; ``scratch``: those for spilled operands, never given."""
+
+    free: Mapping[RegClass, tuple[int, ...]]
+    scratch: Mapping[RegClass, tuple[int, ...]]
+    moves: frozenset[str]
+    """Instructions that copy their second operand to the first."""
+
+
+@dataclass(slots=True)
+class Interval:
+    """Items from ``first`` to ``last`` in which a register's value must stay."""
+
+    reg: VReg
+    first: int
+    last: int
+    weight: float = 0.0
+    hint: VReg | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """``registers`` by virtual register; ``slots`` for those on the stack."""
+
+    registers: Mapping[VReg, int]
+    slots: Mapping[VReg, int]
+    slot_count: int
+
+
+def intervals(items: Sequence[Item], moves: frozenset[str]) -> list[Interval]:
+    """Of all virtual registers, in order of their first mention."""
+    found: dict[VReg, Interval] = {}
+    loops: list[int] = []
+    ends: list[tuple[int, int]] = []
+    for place, item in enumerate(items):
+        if isinstance(item, Mark):
+            if item.kind == "loop":
+                loops.append(place)
+            elif item.kind == "end":
+                ends.append((loops.pop(), place))
+            continue
+        worth = _LOOP_WEIGHT ** min(len(loops), _DEEPEST)
+        for register, _ in accesses(item):
+            if isinstance(register, VReg):
+                one = found.setdefault(register, Interval(register, place, place))
+                one.last = place
+                one.weight += worth
+        if item.op in moves:
+            target, source = item.operands[:2]
+            if isinstance(target, VReg) and isinstance(source, VReg) and found[target].hint is None:
+                found[target].hint = source
+    _through_loops(list(found.values()), ends)
+    return sorted(found.values(), key=lambda one: one.first)
+
+
+def _through_loops(found: list[Interval], ends: list[tuple[int, int]]) -> None:
+    """Inner loops come first in ``ends``, so that what one prolongs is seen by those around it."""
+    for begin, end in ends:
+        for one in found:
+            if one.first < begin < one.last < end:
+                one.last = end
+
+
+@dataclass
+class _Scan:
+    files: RegisterFile
+    registers: dict[VReg, int] = field(default_factory=dict[VReg, int])
+    spilled: list[VReg] = field(default_factory=list[VReg])
+    active: dict[RegClass, list[Interval]] = field(default_factory=dict[RegClass, list[Interval]])
+
+    def visit(self, one: Interval) -> None:
+        cls = one.reg.cls
+        active = self.active.setdefault(cls, [])
+        # An interval that ends where this one begins is read there before this one is written.
+        active[:] = [other for other in active if other.last > one.first]
+        taken = {self.registers[other.reg] for other in active}
+        free = [number for number in self.files.free[cls] if number not in taken]
+        if free:
+            hinted = self.registers.get(one.hint) if one.hint is not None else None
+            self.registers[one.reg] = hinted if hinted in free else free[0]
+            active.append(one)
+            return
+        lightest = min([*active, one], key=lambda item: item.weight / (item.last - item.first + 1))
+        if lightest is not one:
+            self.registers[one.reg] = self.registers.pop(lightest.reg)
+            active.remove(lightest)
+            active.append(one)
+        self.spilled.append(lightest.reg)
+
+
+def allocate(code: Code, files: RegisterFile) -> Allocation:
+    """A register or a slot for every virtual register."""
+    scan = _Scan(files)
+    for one in intervals(code.items, files.moves):
+        scan.visit(one)
+    slots = {register: k for k, register in enumerate(scan.spilled)}
+    return Allocation(scan.registers, slots, len(slots))
+
+
+def touched(inst: Inst) -> list[VReg]:
+    """The virtual registers of an instruction, each once."""
+    return list(dict.fromkeys(reg for reg, _ in accesses(inst) if isinstance(reg, VReg)))
+
+
+def replaced(operand: Operand, by: Mapping[VReg, Reg]) -> Operand:
+    """An operand with registers of the machine in place of virtual ones."""
+    if isinstance(operand, VReg):
+        return by[operand]
+    if isinstance(operand, Mem):
+        base = by[operand.base] if isinstance(operand.base, VReg) else operand.base
+        index = by[operand.index] if isinstance(operand.index, VReg) else operand.index
+        return replace(operand, base=base, index=index)
+    return operand

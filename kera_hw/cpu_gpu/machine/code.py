@@ -1,0 +1,124 @@
+"""Machine code before registers are assigned: instructions of a target's table over virtual registers.
+
+A virtual register has a class and may be written more than once. Operands are virtual registers (``VReg``), fixed
+registers (``Fixed``, which are never assigned to a virtual one), memory, and constants. Loops are marked, since a
+value made before one and used within lives until its end.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class RegClass(Enum):
+    """Registers that can hold one another's values."""
+
+    GENERAL = "general"
+    VECTOR = "vector"
+
+
+@dataclass(frozen=True, slots=True)
+class VReg:
+    """A virtual register."""
+
+    number: int
+    cls: RegClass
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A register of the machine by its number."""
+
+    number: int
+    cls: RegClass
+
+
+Reg = VReg | Fixed
+
+
+@dataclass(frozen=True, slots=True)
+class Mem:
+    """``base + index * scale + offset``; a ``label`` in place of a base is a constant of the code's own."""
+
+    base: Reg | None
+    index: Reg | None = None
+    scale: int = 1
+    offset: int = 0
+    label: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A place in the code."""
+
+    number: int
+
+
+Operand = Reg | Mem | Label | int
+
+
+@dataclass(slots=True)
+class Inst:
+    """``op`` is a row of the target's table; ``roles`` says of each operand whether it is read, written or both.
+
+    ``size_bits``: of a general register's part, or of a vector. ``source``: the line of the program, if known.
+    """
+
+    op: str
+    operands: tuple[Operand, ...]
+    roles: tuple[str, ...]
+    size_bits: int = 64
+    source: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Not an instruction: ``place`` is where a label stands, where a loop begins or ends."""
+
+    kind: str  # "label", "loop", "end"
+    label: Label | None = None
+
+
+Item = Inst | Mark
+
+
+@dataclass(slots=True)
+class Code:
+    """One function under construction. ``pool``: constants by label, as bytes."""
+
+    items: list[Item] = field(default_factory=list[Item])
+    pool: dict[int, bytes] = field(default_factory=dict[int, bytes])
+    registers: int = 0
+    labels: int = 0
+    _pooled: dict[bytes, Label] = field(default_factory=dict[bytes, Label])
+
+    def vreg(self, cls: RegClass) -> VReg:
+        self.registers += 1
+        return VReg(self.registers, cls)
+
+    def label(self) -> Label:
+        self.labels += 1
+        return Label(self.labels)
+
+    def place(self, label: Label) -> None:
+        self.items.append(Mark("label", label))
+
+    def constant(self, contents: bytes) -> Mem:
+        """A constant in memory beside the code, aligned to its size."""
+        label = self._pooled.get(contents)
+        if label is None:
+            label = self._pooled[contents] = self.label()
+            self.pool[label.number] = contents
+        return Mem(None, label=label.number)
+
+
+def accesses(inst: Inst) -> Iterator[tuple[Reg, str]]:
+    """Registers that an instruction reads ("r"), writes ("w") or both ("m"); of memory the address is read."""
+    for operand, role in zip(inst.operands, inst.roles):
+        if isinstance(operand, VReg | Fixed):
+            yield operand, role
+        elif isinstance(operand, Mem):
+            for register in (operand.base, operand.index):
+                if register is not None:
+                    yield register, "r"

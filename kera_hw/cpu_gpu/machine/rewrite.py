@@ -1,0 +1,71 @@
+"""Code over the machine's registers: operands replaced, spilled ones fetched and put back."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kera_hw.cpu_gpu.machine.allocate import Allocation, RegisterFile, replaced, touched
+from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Item, Mark, Reg, RegClass, VReg, accesses
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An item as it was (``before``) with what it became; or a move between a slot and a scratch register.
+
+    ``kind``: "inst", "mark", "fetch" (slot to register) or "put" (register to slot). ``moved`` names the virtual
+    register that a fetch or put is about.
+    """
+
+    kind: str
+    before: Item | None
+    after: Inst | None
+    moved: VReg | None = None
+    register: Fixed | None = None
+
+
+def rewritten(code: Code, allocation: Allocation, files: RegisterFile) -> Iterator[Step]:
+    """Every item in order. A move whose ends share a register is kept: the machine's printer drops it."""
+    for item in code.items:
+        if isinstance(item, Mark):
+            yield Step("mark", item, None)
+            continue
+        by = dict[VReg, Reg]()
+        scratch = {cls: iter(numbers) for cls, numbers in files.scratch.items()}
+        for vreg in touched(item):
+            number = allocation.registers.get(vreg)
+            by[vreg] = Fixed(next(scratch[vreg.cls]) if number is None else number, vreg.cls)
+        roles = _roles(item)
+        spilled = [vreg for vreg in by if vreg in allocation.slots]
+        for vreg in spilled:
+            if roles[vreg] != "w":
+                yield Step("fetch", None, None, vreg, _fixed(by[vreg]))
+        operands = tuple(replaced(operand, by) for operand in item.operands)
+        yield Step("inst", item, Inst(item.op, operands, item.roles, item.size_bits, item.source))
+        for vreg in spilled:
+            if roles[vreg] != "r":
+                yield Step("put", None, None, vreg, _fixed(by[vreg]))
+
+
+def _fixed(register: Reg) -> Fixed:
+    assert isinstance(register, Fixed)
+    return register
+
+
+def _roles(inst: Inst) -> dict[VReg, str]:
+    """Of a register that is read here and written there: both."""
+    found: dict[VReg, str] = {}
+    for register, role in accesses(inst):
+        if isinstance(register, VReg):
+            before = found.get(register)
+            found[register] = role if before in (None, role) else "m"
+    return found
+
+
+def used_registers(steps: list[Step], cls: RegClass) -> set[int]:
+    """Registers of the machine that are written."""
+    return {
+        register.number
+        for step in steps if step.after is not None
+        for register, role in accesses(step.after)
+        if isinstance(register, Fixed) and register.cls is cls and role != "r"
+    } | {step.register.number for step in steps if step.register is not None and step.register.cls is cls}

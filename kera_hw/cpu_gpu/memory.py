@@ -1,0 +1,37 @@
+"""Memory for code: written first, then made executable, and never both."""
+from __future__ import annotations
+
+import ctypes
+import mmap
+import sys
+import weakref
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+
+
+class CodeMemory:
+    """Pages with code. ``address`` is where it begins."""
+
+    def __init__(self, code: bytes) -> None:
+        size_bytes = -(-len(code) // mmap.PAGESIZE) * mmap.PAGESIZE
+        pages = mmap.mmap(-1, size_bytes, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+        pages.write(code)
+        view = ctypes.c_char.from_buffer(pages)
+        self.address = ctypes.addressof(view)
+        del view
+        if _LIBC.mprotect(self.address, size_bytes, mmap.PROT_READ | mmap.PROT_EXEC) != 0:
+            raise OSError(ctypes.get_errno(), "mprotect")
+        self._pages = pages
+        weakref.finalize(self, pages.close)
+
+
+def host_is_x86_64() -> bool:
+    """Whether this process can run such code, by the convention that it is written for."""
+    return sys.platform == "linux" and sys.maxsize > 1 << 32 and _machine() in ("x86_64", "AMD64")
+
+
+def _machine() -> str:
+    import platform
+
+    return platform.machine()

@@ -1,0 +1,415 @@
+"""Statements of a native loop program as machine code."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from kera_hw.cpu_gpu.machine.code import Mark, Mem, RegClass, VReg
+from kera_hw.cpu_gpu.select.addresses import Addresses, Scope
+from kera_hw.cpu_gpu.select.isa import Arg, Isa, class_of
+from kera_hw.legal.native import Signature
+from kera_hw.loops.program import (
+    Alloc,
+    Block,
+    Buffer,
+    Carried,
+    For,
+    If,
+    Index,
+    Literal,
+    Load,
+    LoopProgram,
+    Op,
+    Operand,
+    Statement,
+    Store,
+    Var,
+    While,
+)
+from kera_hw.schedule.software.layout import Layout, element_bytes
+from kera_hw.schedule.software.vector_loops import Plan, VectorLoop, flat_terms
+from kera_hw.types import BoolType, IntType, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A scalar's register; of several rounds at once, lanes in one. ``counter``: a loop's own."""
+
+    reg: VReg
+    lanes: int = 1
+    mask_bits: int = 0
+    loose: bool = False
+    counter: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Scalar:
+    """An operand of a scalar operation."""
+
+    isa: Isa
+    operand: Operand
+    held: Held | None
+
+    @property
+    def type(self) -> Type:
+        return self.operand.type
+
+    def get(self, loose: bool = False) -> VReg:
+        if self.held is None:
+            assert isinstance(self.operand, Literal)
+            return self.isa.literal(self.operand.type, self.operand.bits)
+        if self.held.loose and not loose:
+            assert isinstance(self.type, IntType)
+            return self.isa.extend(self.type, self.held.reg)
+        return self.held.reg
+
+
+class Body:
+    """``arena``: a register with the address of constants, states and temporaries; ``ports``: with those of
+    parameters and results."""
+
+    def __init__(
+        self, isa: Isa, program: LoopProgram, layout: Layout, plan: Plan, arena: VReg, ports: dict[str, VReg]
+    ) -> None:
+        self.isa = isa
+        self._layout = layout
+        self._plan = plan
+        self._arena = arena
+        self._ports = ports
+        self._buffers = {buffer.name: buffer for buffer in program.buffers}
+        self._held: dict[Var, Held] = {}
+        self._vector: VectorLoop | None = None
+        self._addresses = Addresses(isa)
+
+    # Blocks
+
+    def block(self, block: Block) -> None:
+        for statement in block.body:
+            self._statement(statement)
+
+    @contextmanager
+    def lanes(self, loop: VectorLoop | None):
+        """Within it, statements are written for several rounds of the loop at once."""
+        before, self._vector = self._vector, loop
+        try:
+            yield
+        finally:
+            self._vector = before
+
+    def _statement(self, statement: Statement) -> None:
+        match statement:
+            case Op():
+                self._op(statement)
+            case Load():
+                self._load(statement)
+            case Store():
+                self._store(statement)
+            case Alloc(buffer=buffer):
+                self._buffers[buffer.name] = buffer
+            case For():
+                self._for(statement)
+            case While():
+                self._while(statement)
+            case If():
+                self._if(statement)
+
+    # Scalars
+
+    def _varies(self, var: Var) -> bool:
+        return self._vector is not None and var in self._vector.varying
+
+    @property
+    def _lane_count(self) -> int:
+        return 1 if self._vector is None else self._vector.count
+
+    def _held_of(self, operand: Operand) -> Held | None:
+        if not isinstance(operand, Var):
+            return None
+        held = self._held[operand]
+        if held.counter and self._varies(operand):
+            return Held(self.isa.iota(held.reg, self._lane_count), self._lane_count)
+        return held
+
+    def _scalar(self, operand: Operand) -> _Scalar:
+        return _Scalar(self.isa, operand, self._held_of(operand))
+
+    def _arg(self, operand: Operand) -> Arg:
+        held = self._held_of(operand)
+        if held is not None and held.lanes > 1:
+            return Arg(operand.type, held.reg, False, held.mask_bits)
+        return Arg(operand.type, _Scalar(self.isa, operand, held).get(), True)
+
+    def _lanes_of(self, operand: Operand) -> VReg:
+        """A number's lanes."""
+        arg = self._arg(operand)
+        return self.isa.splat(arg.type, arg.reg, self._lane_count) if arg.uniform else arg.reg
+
+    def _mask_of(self, operand: Operand, mask_bits: int) -> VReg:
+        """A bool's lanes as a mask."""
+        arg = self._arg(operand)
+        if arg.uniform:
+            return self.isa.mask_of(arg.reg, mask_bits, self._lane_count)
+        return self.isa.resize_mask(arg.reg, arg.mask_bits, mask_bits, self._lane_count)
+
+    def _op(self, op: Op) -> None:
+        (result,) = op.results
+        signature = Signature(op.opcode, tuple(operand.type for operand in op.operands), result.type)
+        if not self._varies(result):
+            register, loose = self.isa.scalar(signature, [self._scalar(operand) for operand in op.operands])
+            self._held[result] = Held(register, loose=loose)
+            return
+        args = [self._arg(operand) for operand in op.operands]
+        found = self.isa.vector(signature, self._lane_count, args)
+        register, mask_bits = found if found is not None else self._lane_by_lane(signature, args)
+        self._held[result] = Held(register, self._lane_count, mask_bits)
+
+    def _lane_by_lane(self, op: Signature, args: Sequence[Arg]) -> tuple[VReg, int]:
+        """Scalar instructions for one lane after another, where the machine has none for all."""
+        boolean = isinstance(op.result, BoolType)
+        mask_bits = self.isa.vector_bits // self._lane_count if boolean else 0
+        kind = IntType(mask_bits, True) if boolean else op.result
+        whole: VReg | None = None
+        for lane in range(self._lane_count):
+            scalars = [_Lane(arg.type, self._lane(arg, lane)) for arg in args]
+            value, loose = self.isa.scalar(op, scalars)
+            if boolean:
+                value = self._as_mask(value, mask_bits)
+            elif loose:
+                assert isinstance(op.result, IntType)
+                value = self.isa.extend(op.result, value)
+            whole = self.isa.insert(kind, whole, value, lane)
+        assert whole is not None
+        return whole, mask_bits
+
+    def _lane(self, arg: Arg, lane: int) -> VReg:
+        if arg.uniform:
+            return arg.reg
+        if not isinstance(arg.type, BoolType):
+            return self.isa.extract(arg.type, arg.reg, lane)
+        word = IntType(arg.mask_bits, False)
+        bits = self.isa.extract(word, arg.reg, lane)
+        one = self.isa.literal(word, 1)
+        found, _ = self.isa.scalar(Signature("bits.and", (word, word), word), [_Lane(word, bits), _Lane(word, one)])
+        return found
+
+    def _as_mask(self, value: VReg, mask_bits: int) -> VReg:
+        """0 or 1 as no bits or all bits of a lane."""
+        wide = IntType(max(mask_bits, 32), True)
+        if mask_bits == 64:
+            value = self.isa.as_index(IntType(32, False), value)
+        found, _ = self.isa.scalar(Signature("integer.neg", (wide,), wide), [_Lane(wide, value)])
+        return found
+
+    # Memory
+
+    def _place(self, buffer: Buffer, index: Index, lane: int = 0) -> Mem:
+        """An element; ``lane`` counts rounds from the first."""
+        constant, terms = flat_terms(buffer, index)
+        private = self._vector is not None and buffer.name in self._vector.private
+        each = self.isa.vector_bits // 8 if private else element_bytes(buffer.element)
+        if self._vector is not None:
+            constant += terms.get(self._vector.var, 0) * lane
+        base = self._ports.get(buffer.name)
+        offset = constant * each
+        if base is None:
+            base, offset = self._arena, offset + self._layout.addresses[buffer.name]
+        scaled = {var: coefficient * each for var, coefficient in terms.items()}
+        return self._addresses.of(base, offset, scaled, lambda var: self._index(var, lane))
+
+    def _index(self, var: Var, lane: int) -> VReg:
+        """A scalar in an index as 64 bits."""
+        held = self._held[var]
+        if held.lanes > 1:
+            return self.isa.as_index(var.type, self.isa.extract(var.type, held.reg, lane))
+        return self.isa.as_index(var.type, _Scalar(self.isa, var, held).get())
+
+    def _moving(self, buffer: Buffer, index: Index) -> dict[Var, int]:
+        _, terms = flat_terms(buffer, index)
+        return {var: c for var, c in terms.items() if self._varies(var)}
+
+    def _load(self, load: Load) -> None:
+        buffer = self._buffers[load.buffer]
+        kind, lanes = buffer.element, self._lane_count
+        if not self._varies(load.result):
+            self._held[load.result] = Held(self.isa.load(kind, self._place(buffer, load.index)))
+            return
+        assert self._vector is not None
+        moving = self._moving(buffer, load.index)
+        if buffer.name in self._vector.private or moving == {self._vector.var: 1}:
+            found = self.isa.load_lanes(kind, self._place(buffer, load.index), lanes)
+        elif not moving:
+            found = self.isa.splat(kind, self.isa.load(kind, self._place(buffer, load.index)), lanes)
+        else:
+            found = self._gather(buffer, load.index)
+        self._held[load.result] = Held(found, lanes)
+
+    def _gather(self, buffer: Buffer, index: Index) -> VReg:
+        """Every lane's element from where it lies."""
+        whole: VReg | None = None
+        for lane in range(self._lane_count):
+            value = self.isa.load(buffer.element, self._place(buffer, index, lane))
+            whole = self.isa.insert(buffer.element, whole, value, lane)
+        assert whole is not None
+        return whole
+
+    def _store(self, store: Store) -> None:
+        buffer = self._buffers[store.buffer]
+        kind = buffer.element
+        moving = self._moving(buffer, store.index)
+        private = self._vector is not None and buffer.name in self._vector.private
+        if not moving and not private:
+            value = self._scalar(store.value).get(loose=True)
+            self.isa.store(kind, self._place(buffer, store.index), value)
+            return
+        assert self._vector is not None
+        lanes = self._lanes_of(store.value)
+        if private or moving == {self._vector.var: 1}:
+            self.isa.store_lanes(kind, self._place(buffer, store.index), lanes, self._lane_count)
+            return
+        for lane in range(self._lane_count):
+            value = self.isa.extract(kind, lanes, lane)
+            self.isa.store(kind, self._place(buffer, store.index, lane), value)
+
+    # Control
+
+    def _for(self, loop: For) -> None:
+        vector = self._plan.get(id(loop)) if self._vector is None else None
+        if vector is not None:
+            rest = loop.count % vector.count
+            with self.lanes(vector):
+                self._counted(loop, 0, loop.count - rest, vector.count)
+            if rest:
+                self._counted(loop, loop.count - rest, loop.count, 1)
+            return
+        self._carry(loop.carried)
+        if loop.count:
+            self._counted(loop, 0, loop.count, 1)
+        self._hand_out(loop.carried)
+
+    def _counted(self, loop: For, first: int, end: int, step: int) -> None:
+        def body() -> None:
+            self.block(loop.body)
+            self._advance(loop.carried, loop.body)
+
+        self.rounds(loop.var, self.isa.number(first), end, step, body)
+
+    def rounds(self, var: Var, first: VReg, end: VReg | int, step: int, body: Callable[[], None]) -> VReg:
+        """Rounds from ``first`` in steps below ``end``, of which there is one at least; the counter after them."""
+        code = self.isa.code
+        counter = code.vreg(RegClass.GENERAL)
+        self.isa.copy(counter, first)
+        before, start = len(code.items), code.label()
+        code.items.append(Mark("loop"))
+        code.place(start)
+        scope = Scope(var, counter, step, before, len(code.items))
+        self._addresses.scopes.append(scope)
+        self._held[var] = Held(counter, counter=True)
+        body()
+        self._addresses.scopes.pop()
+        for pointer, distance in scope.steps:
+            self.isa.add_number(pointer, distance)
+        self.isa.add_number(counter, step)
+        self.isa.branch_below(counter, end, start)
+        code.items.append(Mark("end"))
+        return counter
+
+    def _carry(self, carried: Sequence[Carried]) -> None:
+        """Registers for what is carried, which begin as the initial values."""
+        for one in carried:
+            self._held[one.inner] = self._given(one.inner, one.initial)
+
+    def _given(self, var: Var, value: Operand) -> Held:
+        """A register of its own with that value."""
+        source, held = self._form(var, value)
+        register = self.isa.code.vreg(source.cls)
+        self.isa.copy(register, source, held.lanes > 1)
+        return Held(register, held.lanes, held.mask_bits)
+
+    def _form(self, var: Var, value: Operand) -> tuple[VReg, Held]:
+        """The value as ``var`` holds it."""
+        if not self._varies(var):
+            register = self._scalar(value).get()
+            return register, Held(register)
+        if isinstance(var.type, BoolType):
+            mask_bits = self.isa.vector_bits // self._lane_count
+            register = self._mask_of(value, mask_bits)
+            return register, Held(register, self._lane_count, mask_bits)
+        register = self._lanes_of(value)
+        return register, Held(register, self._lane_count)
+
+    def _advance(self, carried: Sequence[Carried], body: Block) -> None:
+        """The next values, all taken before any is replaced."""
+        news = [self._form(one.inner, value)[0] for one, value in zip(carried, body.yields)]
+        olds = {self._held[one.inner].reg for one in carried}
+        vector = [self._varies(one.inner) for one in carried]
+        for k, new in enumerate(news):
+            if new in olds and new != self._held[carried[k].inner].reg:
+                kept = self.isa.code.vreg(new.cls)
+                self.isa.copy(kept, new, vector[k])
+                news[k] = kept
+        for one, new, wide in zip(carried, news, vector):
+            if new != self._held[one.inner].reg:
+                self.isa.copy(self._held[one.inner].reg, new, wide)
+
+    def _hand_out(self, carried: Sequence[Carried]) -> None:
+        """What was carried goes on under the name that it has after the loop."""
+        for one in carried:
+            self._held[one.outer] = self._held[one.inner]
+
+    def _while(self, loop: While) -> None:
+        code = self.isa.code
+        self._carry(loop.carried)
+        rounds = code.vreg(RegClass.GENERAL)
+        self.isa.copy(rounds, self.isa.number(0))
+        start, out = code.label(), code.label()
+        code.items.append(Mark("loop"))
+        code.place(start)
+        self.block(loop.condition)
+        self.isa.branch_zero(self._scalar(loop.condition.yields[0]).get(), out)
+        self.block(loop.body)
+        self._advance(loop.carried, loop.body)
+        self.isa.add_number(rounds, 1)
+        self.isa.branch_below(rounds, self.isa.number(loop.most), start)
+        code.items.append(Mark("end"))
+        code.place(out)
+        self._hand_out(loop.carried)
+
+    def _if(self, branch: If) -> None:
+        code = self.isa.code
+        results = {var: self._room(var) for var in branch.results}
+        otherwise, after = code.label(), code.label()
+        self.isa.branch_zero(self._scalar(branch.condition).get(), otherwise)
+        self._arm(branch, branch.then, results)
+        self.isa.jump(after)
+        code.place(otherwise)
+        self._arm(branch, branch.otherwise, results)
+        code.place(after)
+        self._held |= results
+
+    def _room(self, var: Var) -> Held:
+        vector = self._varies(var)
+        register = self.isa.code.vreg(RegClass.VECTOR if vector else class_of(var.type))
+        if not vector:
+            return Held(register)
+        lanes = self._lane_count
+        return Held(register, lanes, self.isa.vector_bits // lanes if isinstance(var.type, BoolType) else 0)
+
+    def _arm(self, branch: If, arm: Block, results: dict[Var, Held]) -> None:
+        self.block(arm)
+        for var, value in zip(branch.results, arm.yields):
+            register, held = self._form(var, value)
+            self.isa.copy(results[var].reg, register, held.lanes > 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    """One lane of an operand, as a scalar."""
+
+    type: Type
+    reg: VReg
+
+    def get(self, loose: bool = False) -> VReg:
+        return self.reg
+
+

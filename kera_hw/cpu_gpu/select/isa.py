@@ -1,0 +1,94 @@
+"""What a processor offers to the selection of instructions."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kera_hw.cpu_gpu.machine.code import Code, Label, Mem, Reg, RegClass, VReg
+from kera_hw.legal.native import Signature
+from kera_hw.types import BoolType, FloatType, IntType, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """An operand of a vector operation: lanes in a register, or one scalar for all of them.
+
+    ``mask_bits``: of a bool's mask, how wide a lane is; 0 for a scalar bool, of which any mask can be made.
+    """
+
+    type: Type
+    reg: VReg
+    uniform: bool
+    mask_bits: int = 0
+
+
+class Isa(Protocol):
+    """Instructions are appended to ``code``; results are new registers.
+
+    A narrow integer scalar is extended to 32 bits by its sign unless it is *loose*; a bool is 0 or 1. With n lanes
+    each type lies in the low n lanes of its own width, and a bool is a mask.
+    """
+
+    code: Code
+
+    @property
+    def vector_bits(self) -> int: ...
+
+    # Addresses and control: 64-bit integers
+    def number(self, value: int) -> VReg: ...
+    def copy(self, target: VReg, source: Reg, vector: bool = False) -> None: ...
+    def add_number(self, register: VReg, value: int) -> None: ...
+    def sum_of(self, base: Reg, index: Reg, scale: int, offset: int) -> VReg: ...
+    def times(self, register: Reg, value: int) -> VReg: ...
+    def branch_below(self, register: Reg, end: Reg | int, label: Label) -> None: ...
+    def branch_zero(self, condition: Reg, label: Label) -> None: ...
+    def jump(self, label: Label) -> None: ...
+    def as_index(self, kind: Type, register: VReg) -> VReg: ...
+
+    # Scalars
+    def literal(self, kind: Type, bits: int) -> VReg: ...
+    def load(self, kind: Type, place: Mem) -> VReg: ...
+    def store(self, kind: Type, place: Mem, register: VReg) -> None: ...
+    def extend(self, kind: IntType, register: VReg) -> VReg: ...
+    def scalar(self, op: Signature, args: Sequence[Scalar]) -> tuple[VReg, bool]: ...
+
+    # Lanes
+    def splat(self, kind: Type, register: VReg, lanes: int) -> VReg: ...
+    def iota(self, counter: VReg, lanes: int) -> VReg: ...
+    def load_lanes(self, kind: Type, place: Mem, lanes: int) -> VReg: ...
+    def store_lanes(self, kind: Type, place: Mem, register: VReg, lanes: int) -> None: ...
+    def extract(self, kind: Type, register: VReg, lane: int) -> VReg: ...
+    def insert(self, kind: Type, register: VReg | None, value: VReg, lane: int) -> VReg: ...
+    def mask_of(self, condition: VReg, mask_bits: int, lanes: int) -> VReg: ...
+    def resize_mask(self, register: VReg, before: int, after: int, lanes: int) -> VReg: ...
+    def vector(self, op: Signature, lanes: int, args: Sequence[Arg]) -> tuple[VReg, int] | None: ...
+
+
+class Scalar(Protocol):
+    """A scalar operand: its register, extended to its width or loose."""
+
+    @property
+    def type(self) -> Type: ...
+    def get(self, loose: bool = False) -> VReg: ...
+
+
+def is_narrow(kind: Type) -> bool:
+    return isinstance(kind, IntType) and kind.width_bits < 32
+
+
+def is_signed(kind: Type) -> bool:
+    return isinstance(kind, IntType) and kind.signed
+
+
+def width_of(kind: Type) -> int:
+    """Bits of a native number in memory; a bool has 8."""
+    if isinstance(kind, BoolType):
+        return 8
+    assert isinstance(kind, IntType | FloatType)
+    return kind.width_bits
+
+
+def class_of(kind: Type) -> RegClass:
+    """Where a scalar is held."""
+    return RegClass.VECTOR if isinstance(kind, FloatType) else RegClass.GENERAL

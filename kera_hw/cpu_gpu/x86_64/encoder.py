@@ -1,0 +1,235 @@
+"""Instructions to bytes by the table: rows in the manual's notation, read once.
+
+Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapters 2 and 3.1.1.
+"""
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from kera_hw.cpu_gpu.machine.code import Fixed, Inst, Label, Mem, Operand, VReg
+
+_MAPS = {"0F": 1, "0F38": 2, "0F3A": 3}
+_PREFIXES = {"66": 1, "F3": 2, "F2": 3}
+_SIB, _BASE_BP, _DISP8, _DISP32 = 4, 5, 0x40, 0x80
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One form. ``kinds`` and ``roles`` of its operands; ``digit`` extends the opcode in ModRM.reg.
+
+    ``places``: for each operand where it is encoded: reg, rm, vvvv, is4, imm, rel, or opcode.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    roles: tuple[str, ...]
+    places: tuple[str, ...]
+    prefix: bytes
+    opcode: bytes
+    digit: int | None
+    vex: tuple[str, int, int] | None  # length, pp, map
+    wide: str  # "{W}", "W0", "W1", "WIG" or ""
+
+
+def _places(kinds: list[str], vex: bool, digit: int | None, opcode_register: bool) -> tuple[str, ...]:
+    """By the manual's operand encodings: the operand that may be memory is ModRM.rm."""
+    found: list[str] = []
+    registers = [k for k, kind in enumerate(kinds) if kind in ("g", "v", "g8")]
+    memory = next((k for k, kind in enumerate(kinds) if kind.endswith("/m") or kind == "m"), None)
+    if memory is None and registers:
+        memory = registers[-1] if vex and digit is not None else registers[0] if digit is not None else registers[-1]
+    rest = [k for k in registers if k != memory]
+    for k, kind in enumerate(kinds):
+        if kind in ("i8", "i32", "i64"):
+            found.append("imm")
+        elif kind == "rel":
+            found.append("rel")
+        elif kind == "v4":
+            found.append("is4")
+        elif opcode_register:
+            found.append("opcode")
+        elif k == memory:
+            found.append("rm")
+        elif vex and digit is not None:
+            found.append("vvvv")
+        else:
+            found.append("reg" if k == rest[0] else "vvvv")
+    return tuple(found)
+
+
+_SHIFTED = re.compile(r"(shlx|sarx|shrx)")
+
+
+def _row(text: str, cc: tuple[str, int] | None = None) -> Row:
+    name, operands, encoding = (part.strip() for part in text.split("|"))
+    pairs = [f"r {part}".split()[-2:] for part in operands.split(",")] if operands else []
+    kinds, roles = [kind for _, kind in pairs], tuple(role for role, _ in pairs)
+    parts = encoding.split()
+    vex: tuple[str, int, int] | None = None
+    wide, prefix, opcode, digit, opcode_register = "", b"", b"", None, False
+    if parts[0].startswith("VEX"):
+        _, length, *fields, wide = parts.pop(0).split(".")
+        pp = next((_PREFIXES[item] for item in fields if item in _PREFIXES), 0)
+        vex = (length, pp, _MAPS[fields[-1]])
+    for part in parts:
+        if part in ("{W}", "REX.W"):
+            wide = part
+        elif part.startswith("/"):
+            digit = None if part == "/r" else int(part[1:])
+        elif part in ("66", "f3") and not opcode and not vex:
+            prefix += bytes.fromhex(part)
+        else:
+            code, _, added = part.partition("+")
+            number = int(code, 16) + (cc[1] if added == "cc" and cc is not None else 0)
+            opcode_register = added == "r"
+            opcode += bytes([number])
+    places = _places(kinds, vex is not None, digit, opcode_register)
+    if _SHIFTED.match(name):  # the count is in vvvv, after the operand that may be memory
+        places = ("reg", "rm", "vvvv")
+    return Row(name + (cc[0] if cc else ""), tuple(kinds), roles, places, prefix, opcode, digit, vex, wide)
+
+
+def _rows() -> Iterator[Row]:
+    data = tomllib.loads((files("kera_hw.cpu_gpu.x86_64") / "encodings.toml").read_text(encoding="utf-8"))
+    conditions = data.pop("conditions")
+    for section, text in data.items():
+        for line in filter(None, text.split("\n")):
+            if section == "conditional":
+                yield from (_row(line, (name, number)) for number, name in enumerate(conditions))
+            else:
+                yield _row(line)
+
+
+@cache
+def table() -> dict[str, tuple[Row, ...]]:
+    """All forms of each instruction."""
+    found: dict[str, tuple[Row, ...]] = {}
+    for row in _rows():
+        found[row.name] = (*found.get(row.name, ()), row)
+    return found
+
+
+def form(name: str, operands: tuple[Operand, ...]) -> Row:
+    """The form that takes these operands."""
+    for row in table()[name]:
+        if len(row.kinds) == len(operands) and all(map(_fits, row.kinds, operands)):
+            return row
+    raise AssertionError(f"{name} takes no {operands}")
+
+
+def _fits(kind: str, operand: Operand) -> bool:
+    if isinstance(operand, Mem):
+        return kind == "m" or kind.endswith("/m")
+    if isinstance(operand, Label):
+        return kind == "rel"
+    if isinstance(operand, VReg | Fixed):
+        vector = operand.cls.value == "vector"
+        return kind.startswith("v") if vector else kind.startswith("g")
+    return kind in ("i8", "i32", "i64")
+
+
+@dataclass(frozen=True, slots=True)
+class Fixup:
+    """Four bytes at ``place`` hold the distance from ``end`` to a label."""
+
+    place: int
+    end: int
+    label: int
+
+
+def encode(inst: Inst, at: int) -> tuple[bytes, list[Fixup]]:
+    """An instruction over the machine's registers, and what its labels need; ``at`` is where it begins."""
+    row = form(inst.op, inst.operands)
+    named = dict(zip(row.places, inst.operands))
+    reg = _number(named.get("reg"))
+    rm, vvvv = named.get("rm"), _number(named.get("vvvv"))
+    if row.digit is not None:
+        reg = row.digit
+    w = {"{W}": inst.size_bits == 64, "REX.W": True, "W1": True}.get(row.wide, False)
+    head = _vex(row, inst, reg, rm, vvvv, w) if row.vex else _legacy(row, inst, reg, rm, named, w)
+    body, fixup = b"", None
+    if "rm" in named:
+        body, fixup = _modrm(reg, rm)
+    tail = _immediates(row, inst, named)
+    whole = head + body + tail
+    fixups: list[Fixup] = []
+    if fixup is not None:
+        fixups.append(Fixup(at + len(head) + len(body) - 4, at + len(whole), fixup))
+    if "rel" in named:
+        label = named["rel"]
+        assert isinstance(label, Label)
+        whole += bytes(4)
+        fixups.append(Fixup(at + len(whole) - 4, at + len(whole), label.number))
+    return whole, fixups
+
+
+def _number(operand: Operand | None) -> int:
+    if operand is None:
+        return 0
+    assert isinstance(operand, Fixed)
+    return operand.number
+
+
+def _address(rm: Operand | None) -> tuple[int, int]:
+    """Numbers of the registers whose top bits the prefix holds: base (or the register itself), index."""
+    if isinstance(rm, Mem):
+        return _number(rm.base), _number(rm.index)
+    return _number(rm), 0
+
+
+def _legacy(row: Row, inst: Inst, reg: int, rm: Operand | None, named: dict[str, Operand], w: bool) -> bytes:
+    base, index = _address(rm)
+    if "opcode" in named:
+        base = _number(named["opcode"])
+    rex = 0x40 | w << 3 | (reg >> 3) << 2 | (index >> 3) << 1 | base >> 3
+    bytes_only = any(kind.startswith("g8") for kind in row.kinds)  # else 4 to 7 are ah to bh
+    opcode = row.opcode
+    if "opcode" in named:
+        opcode = opcode[:-1] + bytes([opcode[-1] + (base & 7)])
+    return row.prefix + (bytes([rex]) if rex != 0x40 or bytes_only else b"") + opcode
+
+
+def _vex(row: Row, inst: Inst, reg: int, rm: Operand | None, vvvv: int, w: bool) -> bytes:
+    assert row.vex is not None
+    length, pp, escape = row.vex
+    long = length == "256" or (length == "L" and inst.size_bits == 256)
+    base, index = _address(rm)
+    last = (~vvvv & 15) << 3 | long << 2 | pp
+    if escape == 1 and not w and base < 8 and index < 8:
+        return bytes([0xC5, (reg < 8) << 7 | last]) + row.opcode
+    second = (reg < 8) << 7 | (index < 8) << 6 | (base < 8) << 5 | escape
+    return bytes([0xC4, second, w << 7 | last]) + row.opcode
+
+
+def _modrm(reg: int, rm: Operand | None) -> tuple[bytes, int | None]:
+    """ModRM, SIB and displacement; the label that the displacement leads to, if it is one."""
+    field = (reg & 7) << 3
+    if not isinstance(rm, Mem):
+        return bytes([0xC0 | field | (_number(rm) & 7)]), None
+    if rm.label is not None:
+        return bytes([field | 5]) + bytes(4), rm.label
+    base = _number(rm.base)
+    short = -128 <= rm.offset < 128
+    mode = 0 if rm.offset == 0 and base & 7 != _BASE_BP else _DISP8 if short else _DISP32
+    offset = b"" if mode == 0 else rm.offset.to_bytes(1 if mode == _DISP8 else 4, "little", signed=True)
+    if rm.index is None and base & 7 != _SIB:
+        return bytes([mode | field | (base & 7)]) + offset, None
+    index = _SIB if rm.index is None else _number(rm.index) & 7
+    scale = {1: 0, 2: 1, 4: 2, 8: 3}[rm.scale]
+    return bytes([mode | field | _SIB, scale << 6 | index << 3 | (base & 7)]) + offset, None
+
+
+def _immediates(row: Row, inst: Inst, named: dict[str, Operand]) -> bytes:
+    if "is4" in named:
+        return bytes([_number(named["is4"]) << 4])
+    if "imm" not in named:
+        return b""
+    value, kind = named["imm"], row.kinds[row.places.index("imm")]
+    assert isinstance(value, int)
+    width = int(kind[1:])
+    return (value & ((1 << width) - 1)).to_bytes(width // 8, "little")

@@ -1,0 +1,139 @@
+"""AVX2 with BMI and FMA, as the selection of instructions asks for it."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kera_hw.cpu_gpu.machine.code import Label, Mem, Reg, RegClass, VReg
+from kera_hw.cpu_gpu.select.isa import Arg, Scalar, is_narrow, width_of
+from kera_hw.cpu_gpu.x86_64 import lanes, scalars, vectors
+from kera_hw.cpu_gpu.x86_64.machine import Emitter
+from kera_hw.legal.native import Signature
+from kera_hw.types import BoolType, FloatType, IntType, Type
+
+_NEAR = range(-(1 << 31), 1 << 31)
+
+
+class Avx2(Emitter):
+    """Implements ``select.isa.Isa``."""
+
+    @property
+    def vector_bits(self) -> int:
+        return lanes.VECTOR_BITS
+
+    # Addresses and control
+
+    def number(self, value: int) -> VReg:
+        return self._integer(value, 64)
+
+    def _integer(self, value: int, size_bits: int) -> VReg:
+        value &= (1 << size_bits) - 1
+        found = self.general()
+        if value < 1 << 31:
+            self.put("movi", found, value, size_bits=32)
+        elif size_bits == 32 or value >= (1 << 64) - (1 << 31):
+            self.put("movi", found, value & 0xFFFF_FFFF, size_bits=size_bits)
+        else:
+            self.put("movabs", found, value)
+        return found
+
+    def copy(self, target: VReg, source: Reg, vector: bool = False) -> None:
+        if target.cls is RegClass.VECTOR:
+            self.put("vmovaps", target, source, size_bits=256 if vector else 128)
+        else:
+            self.put("mov", target, source)
+
+    def add_number(self, register: VReg, value: int) -> None:
+        if value in _NEAR:
+            self.put("addi", register, value)
+        else:
+            self.put("add", register, self.number(value))
+
+    def sum_of(self, base: Reg, index: Reg, scale: int, offset: int) -> VReg:
+        return self.gives("lea", Mem(base, index, scale, offset))
+
+    def times(self, register: Reg, value: int) -> VReg:
+        if value in _NEAR:
+            return self.gives("imuli", register, value)
+        return self.changed("imul", register, self.number(value))
+
+    def branch_below(self, register: Reg, end: Reg | int, label: Label) -> None:
+        if isinstance(end, int) and end in _NEAR:
+            self.put("cmpi", register, end)
+        else:
+            self.put("cmp", register, self.number(end) if isinstance(end, int) else end)
+        self.put("jb", label)
+
+    def branch_zero(self, condition: Reg, label: Label) -> None:
+        self.put("test", condition, condition, size_bits=32)
+        self.put("je", label)
+
+    def jump(self, label: Label) -> None:
+        self.put("jmp", label)
+
+    def as_index(self, kind: Type, register: VReg) -> VReg:
+        return scalars.widened(self, kind, register, 64)
+
+    # Scalars
+
+    def literal(self, kind: Type, bits: int) -> VReg:
+        if isinstance(kind, FloatType):
+            size = kind.width_bits // 8
+            place = self.constant(bits, size)
+            return self.vgives("vmovss" if size == 4 else "vmovsd", place)
+        value = bits if isinstance(kind, BoolType) else kind.wrap(bits) if isinstance(kind, IntType) else bits
+        return self._integer(value, scalars.size_of(kind))
+
+    def load(self, kind: Type, place: Mem) -> VReg:
+        width = width_of(kind)
+        if isinstance(kind, FloatType):
+            return self.vgives("vmovss" if width == 32 else "vmovsd", place)
+        if width < 32:
+            signed = isinstance(kind, IntType) and kind.signed
+            return self.gives(f"mov{'s' if signed else 'z'}x{width}", place, size_bits=32)
+        return self.gives("mov", place, size_bits=width)
+
+    def store(self, kind: Type, place: Mem, register: VReg) -> None:
+        width = width_of(kind)
+        if isinstance(kind, FloatType):
+            self.put("vmovss" if width == 32 else "vmovsd", place, register)
+        elif width < 32:
+            self.put(f"store{width}", place, register)
+        else:
+            self.put("mov", place, register, size_bits=width)
+
+    def extend(self, kind: IntType, register: VReg) -> VReg:
+        return scalars.extended(self, kind, register)
+
+    def scalar(self, op: Signature, args: Sequence[Scalar]) -> tuple[VReg, bool]:
+        found, loose = scalars.RULES[op.opcode](self, args, op)
+        return found, loose and is_narrow(op.result)
+
+    # Lanes
+
+    def splat(self, kind: Type, register: VReg, count: int) -> VReg:
+        return lanes.splat(self, kind, register, count)
+
+    def iota(self, counter: VReg, count: int) -> VReg:
+        return lanes.iota(self, counter, count)
+
+    def load_lanes(self, kind: Type, place: Mem, count: int) -> VReg:
+        return lanes.load(self, kind, place, count)
+
+    def store_lanes(self, kind: Type, place: Mem, register: VReg, count: int) -> None:
+        lanes.store(self, kind, place, register, count)
+
+    def extract(self, kind: Type, register: VReg, lane: int) -> VReg:
+        return lanes.extract(self, kind, register, lane)
+
+    def insert(self, kind: Type, register: VReg | None, value: VReg, lane: int) -> VReg:
+        return lanes.insert(self, kind, register, value, lane)
+
+    def mask_of(self, condition: VReg, mask_bits: int, count: int) -> VReg:
+        return vectors.mask_of(self, condition, mask_bits, count)
+
+    def resize_mask(self, register: VReg, before: int, after: int, count: int) -> VReg:
+        return lanes.resize_mask(self, register, before, after, count)
+
+    def vector(self, op: Signature, count: int, args: Sequence[Arg]) -> tuple[VReg, int] | None:
+        rule = vectors.RULES.get(op.opcode)
+        return None if rule is None else rule(vectors.Lanes(self, count, op, args))

@@ -1,0 +1,139 @@
+"""Lanes moved about: into vectors and out of them, from one width to another."""
+from __future__ import annotations
+
+from kera_hw.cpu_gpu.machine.code import Mem, VReg
+from kera_hw.cpu_gpu.select.isa import is_signed, width_of
+from kera_hw.cpu_gpu.x86_64.machine import Emitter
+from kera_hw.types import FloatType, IntType, Type
+
+VECTOR_BITS = 256
+_LETTERS = {8: "b", 16: "w", 32: "d", 64: "q"}
+
+
+def letter(width_bits: int) -> str:
+    """Of an integer lane's width in the names of instructions."""
+    return _LETTERS[width_bits]
+
+
+def span(width_bits: int, lanes: int) -> int:
+    """The length of an instruction on so many lanes."""
+    return 256 if width_bits * lanes > 128 else 128
+
+
+def splat(to: Emitter, kind: Type, register: VReg, lanes: int) -> VReg:
+    """A scalar in all lanes."""
+    width = width_of(kind)
+    if not isinstance(kind, FloatType):
+        register = to.vgives("vmovq", register)
+    return to.vgives(f"vpbroadcast{letter(width)}", register, size_bits=span(width, lanes))
+
+
+def load(to: Emitter, kind: Type, place: Mem, lanes: int) -> VReg:
+    """Neighbouring elements."""
+    bits = width_of(kind) * lanes
+    if bits >= 128:
+        return to.vgives("vmovdqu", place, size_bits=bits)
+    if bits in (32, 64):
+        return to.vgives("vmovq" if bits == 64 else "vmovd", place)
+    return to.vgives("vmovd", to.gives(f"movzx{bits}", place, size_bits=32))
+
+
+def store(to: Emitter, kind: Type, place: Mem, register: VReg, lanes: int) -> None:
+    bits = width_of(kind) * lanes
+    if bits >= 128:
+        to.put("vmovdqu", place, register, size_bits=bits)
+    elif bits in (32, 64):
+        to.put("vmovq_g" if bits == 64 else "vmovd_g", place, register)
+    else:
+        to.put("vpextrw" if bits == 16 else "vpextrb", place, register, 0)
+
+
+def extract(to: Emitter, kind: Type, register: VReg, lane: int) -> VReg:
+    """A lane as a scalar, extended by its sign."""
+    width = width_of(kind)
+    half = 128 // width
+    if lane >= half:
+        register = to.vgives("vextracti128", register, 1, size_bits=256)
+        lane -= half
+    if isinstance(kind, FloatType):
+        if lane == 0:
+            return to.vgives("vmovaps", register)
+        order = lane if width == 32 else 0x0E
+        return to.vgives("vpshufd", register, order)
+    found = to.gives(f"vpextr{letter(width)}", register, lane)
+    if width < 32 and is_signed(kind):
+        return to.gives(f"movsx{width}", found, size_bits=32)
+    return found
+
+
+def insert(to: Emitter, kind: Type, register: VReg | None, value: VReg, lane: int) -> VReg:
+    """With one lane replaced; the first begins a vector."""
+    width = width_of(kind)
+    half = 128 // width
+    if isinstance(kind, FloatType):
+        value = to.gives("vmovq_g" if width == 64 else "vmovd_g", value)
+    if register is None:
+        assert lane == 0
+        return to.vgives("vmovq", value)
+    op = f"vpinsr{letter(width)}"
+    if lane < half:
+        return to.vgives(op, register, value, lane)  # of a longer vector nothing above is there yet
+    if lane == half:
+        upper = to.vgives("vmovq", value)
+    else:
+        upper = to.vgives(op, to.vgives("vextracti128", register, 1, size_bits=256), value, lane - half)
+    return to.vgives("vinserti128", register, upper, 1, size_bits=256)
+
+
+def resize(to: Emitter, register: VReg, before: int, after: int, lanes: int, signed: bool) -> VReg:
+    """Low lanes of one width as lanes of another: widened by sign or zeros, or cut off."""
+    if before < after:
+        name = f"vpmov{'s' if signed else 'z'}x{letter(before)}{letter(after)}"
+        return to.vgives(name, register, size_bits=span(after, lanes))
+    while before > after:
+        register = _even_words(to, register, lanes) if before == 64 else _lower_halves(to, register, before, lanes)
+        before //= 2
+    return register
+
+
+def _even_words(to: Emitter, register: VReg, lanes: int) -> VReg:
+    if lanes <= 2:
+        return to.vgives("vpshufd", register, 0x88)
+    upper = to.vgives("vextracti128", register, 1, size_bits=256)
+    return to.vgives("vshufps", register, upper, 0x88)
+
+
+def _lower_halves(to: Emitter, register: VReg, before: int, lanes: int) -> VReg:
+    """Packing saturates, so what is above the half goes first."""
+    length = span(before, lanes)
+    mask = sum(((1 << before // 2) - 1) << k for k in range(0, 256, before))
+    cut = to.vgives("vpand", register, to.constant(mask, 32), size_bits=length)
+    return _packed(to, cut, before, length, "vpackus")
+
+
+def _packed(to: Emitter, register: VReg, before: int, length: int, op: str) -> VReg:
+    name = f"{op}{'dw' if before == 32 else 'wb'}"
+    if length == 128:
+        return to.vgives(name, register, register)
+    upper = to.vgives("vextracti128", register, 1, size_bits=256)
+    return to.vgives(name, register, upper)
+
+
+def resize_mask(to: Emitter, register: VReg, before: int, after: int, lanes: int) -> VReg:
+    """All ones or none stay so."""
+    if before < after:
+        return resize(to, register, before, after, lanes, True)
+    while before > after:
+        if before == 64:
+            register = _even_words(to, register, lanes)
+        else:
+            register = _packed(to, register, before, span(before, lanes), "vpackss")
+        before //= 2
+    return register
+
+
+def iota(to: Emitter, counter: VReg, lanes: int) -> VReg:
+    """A counter and the numbers after it, in 64-bit lanes."""
+    whole = splat(to, IntType(64, True), counter, lanes)
+    numbers = to.constant(sum(k << 64 * k for k in range(4)), 32)
+    return to.vgives("vpaddq", whole, numbers, size_bits=span(64, lanes))

@@ -1,0 +1,294 @@
+"""Native operations on lanes: a scalar of each of n rounds side by side, each type in lanes of its own width."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kera_hw.cpu_gpu.machine.code import Mem, VReg
+from kera_hw.cpu_gpu.select.isa import Arg, is_signed, width_of
+from kera_hw.cpu_gpu.x86_64 import lanes as move
+from kera_hw.cpu_gpu.x86_64.lanes import letter, span
+from kera_hw.cpu_gpu.x86_64.machine import Emitter
+from kera_hw.cpu_gpu.x86_64.scalars import FLOAT_CONDITIONS, ROUNDINGS, sign_mask
+from kera_hw.legal.native import Signature
+from kera_hw.types import BoolType, FloatType, IntType, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """What a rule is given."""
+
+    to: Emitter
+    count: int
+    op: Signature
+    args: Sequence[Arg]
+
+    @property
+    def kind(self) -> Type:
+        return self.op.operands[0]
+
+    @property
+    def width(self) -> int:
+        return width_of(self.kind)
+
+    @property
+    def length(self) -> int:
+        return span(self.width, self.count)
+
+    def get(self, k: int) -> VReg:
+        """An operand's lanes."""
+        arg = self.args[k]
+        return move.splat(self.to, arg.type, arg.reg, self.count) if arg.uniform else arg.reg
+
+    def all(self) -> list[VReg]:
+        return [self.get(k) for k in range(len(self.args))]
+
+    def mask(self, k: int, width_bits: int) -> VReg:
+        """A bool operand as a mask of lanes of that width."""
+        arg = self.args[k]
+        if arg.uniform:
+            return mask_of(self.to, arg.reg, width_bits, self.count)
+        return move.resize_mask(self.to, arg.reg, arg.mask_bits, width_bits, self.count)
+
+    def gives(self, op: str, *operands: VReg | Mem | int) -> VReg:
+        return self.to.vgives(op, *operands, size_bits=self.length)
+
+    def ones(self) -> VReg:
+        found = self.to.vector_register()
+        zero = self.zero()
+        self.to.put("vpcmpeqb", found, zero, zero, size_bits=self.length)
+        return found
+
+    def zero(self) -> VReg:
+        return self.to.vgives("vmovdqu", self.to.constant(0, 32), size_bits=256)
+
+
+def mask_of(to: Emitter, condition: VReg, width_bits: int, lanes: int) -> VReg:
+    """A scalar bool as a mask."""
+    return move.splat(to, IntType(width_bits, True), to.changed("neg", condition), lanes)
+
+
+Rule = Callable[[Lanes], tuple[VReg, int] | None]
+"""The result and the width of its mask, 0 for what is none; None where the machine has no instruction."""
+
+
+def _integer(verb: str) -> Rule:
+    def rule(at: Lanes) -> tuple[VReg, int] | None:
+        return at.gives(f"vp{verb}{letter(at.width)}", *at.all()), 0
+
+    return rule
+
+
+def _product(at: Lanes) -> tuple[VReg, int] | None:
+    if at.width in (16, 32):
+        return at.gives(f"vpmull{letter(at.width)}", *at.all()), 0
+    if at.width == 64:
+        return _long_product(at), 0
+    if at.count > 16:
+        return None
+    wide = [move.resize(at.to, one, 8, 16, at.count, False) for one in at.all()]
+    product = at.to.vgives("vpmullw", *wide, size_bits=span(16, at.count))
+    return move.resize(at.to, product, 16, 8, at.count, False), 0
+
+
+def _long_product(at: Lanes) -> VReg:
+    """Of 64-bit lanes from halves: the upper half's products only count below 2^64."""
+    a, b = at.all()
+    crossed = [
+        at.gives("vpmuludq", at.gives("vpsrlqi", one, 32), other) for one, other in ((a, b), (b, a))
+    ]
+    upper = at.gives("vpsllqi", at.gives("vpaddq", *crossed), 32)
+    return at.gives("vpaddq", at.gives("vpmuludq", a, b), upper)
+
+
+def _extreme(verb: str) -> Rule:
+    def rule(at: Lanes) -> tuple[VReg, int] | None:
+        a, b = at.all()
+        if at.width < 64:
+            return at.gives(f"vp{verb}{'s' if is_signed(at.kind) else 'u'}{letter(at.width)}", a, b), 0
+        more = _greater(at, a, b)
+        return at.gives("vpblendvb", *((a, b) if verb == "min" else (b, a)), more), 0
+
+    return rule
+
+
+def _greater(at: Lanes, a: VReg, b: VReg) -> VReg:
+    """a > b. Instructions compare by sign; with the top bit turned over they order words without one."""
+    if not is_signed(at.kind):
+        turned = sign_mask(at.to, at.kind, False)
+        a, b = at.gives("vpxor", a, turned), at.gives("vpxor", b, turned)
+    return at.gives(f"vpcmpgt{letter(at.width)}", a, b)
+
+
+def _negative(at: Lanes) -> tuple[VReg, int] | None:
+    return at.gives(f"vpsub{letter(at.width)}", at.zero(), at.get(0)), 0
+
+
+def _absolute(at: Lanes) -> tuple[VReg, int] | None:
+    value = at.get(0)
+    if at.width < 64:
+        return at.gives(f"vpabs{letter(at.width)}", value), 0
+    zero = at.zero()
+    minus = at.gives("vpsubq", zero, value)
+    return at.gives("vpblendvb", value, minus, at.gives("vpcmpgtq", zero, value)), 0
+
+
+def _bitwise(verb: str) -> Rule:
+    def rule(at: Lanes) -> tuple[VReg, int] | None:
+        if not isinstance(at.op.result, BoolType):
+            return at.gives(f"vp{verb}", *at.all()), 0
+        width = max(arg.mask_bits for arg in at.args)
+        masks = [at.mask(k, width) for k in range(2)]
+        return at.to.vgives(f"vp{verb}", *masks, size_bits=span(width, at.count)), width
+
+    return rule
+
+
+def _inverse(at: Lanes) -> tuple[VReg, int] | None:
+    width = at.args[0].mask_bits if isinstance(at.op.result, BoolType) else 0
+    value = at.mask(0, width) if width else at.get(0)
+    every = at.to.constant((1 << 256) - 1, 32)
+    return at.to.vgives("vpxor", value, every, size_bits=256), width
+
+
+def _shift(verb: str) -> Rule:
+    def rule(at: Lanes) -> tuple[VReg, int] | None:
+        if at.width >= 32:
+            return _long_shift(at, verb, at.width, at.get(0), at.get(1)), 0
+        if at.count * 32 > move.VECTOR_BITS:
+            return None
+        signed = is_signed(at.kind)
+        value = move.resize(at.to, at.get(0), at.width, 32, at.count, signed)
+        amount = move.resize(at.to, at.get(1), at.width, 32, at.count, False)
+        wide = Lanes(at.to, at.count, at.op, at.args)
+        found = _long_shift(wide, verb, 32, value, amount)
+        return move.resize(at.to, found, 32, at.width, at.count, False), 0
+
+    return rule
+
+
+def _long_shift(at: Lanes, verb: str, width: int, value: VReg, amount: VReg) -> VReg:
+    """Of 32- and 64-bit lanes, each by its own amount."""
+    length = span(width, at.count)
+    to, which = at.to, letter(width)
+    if verb == "shl":
+        return to.vgives(f"vpsllv{which}", value, amount, size_bits=length)
+    if not is_signed(at.kind):
+        return to.vgives(f"vpsrlv{which}", value, amount, size_bits=length)
+    if width == 32:
+        return to.vgives("vpsravd", value, amount, size_bits=length)
+    # The sign's bit, moved along, is subtracted where it was: ((x ^ s) - s) with s = top >> n.
+    top = to.vgives("vpsrlvq", _top(to), amount, size_bits=length)
+    moved = to.vgives("vpsrlvq", value, amount, size_bits=length)
+    return to.vgives("vpsubq", to.vgives("vpxor", moved, top, size_bits=length), top, size_bits=length)
+
+
+def _top(to: Emitter) -> VReg:
+    return to.vgives("vmovdqu", sign_mask(to, IntType(64, True), False), size_bits=256)
+
+
+def _compare(verb: str) -> Rule:
+    def rule(at: Lanes) -> tuple[VReg, int] | None:
+        a, b = at.all()
+        if isinstance(at.kind, FloatType):
+            return at.gives(f"vcmp{_packed(at.kind)}", a, b, FLOAT_CONDITIONS[verb]), at.width
+        if verb in ("eq", "ne"):
+            found = at.gives(f"vpcmpeq{letter(at.width)}", a, b)
+        else:
+            found = _greater(at, *((a, b) if verb in ("gt", "le") else (b, a)))
+        if verb in ("ne", "le", "ge"):
+            found = at.to.vgives("vpxor", found, at.to.constant((1 << 256) - 1, 32), size_bits=256)
+        return found, at.width
+
+    return rule
+
+
+def _select(at: Lanes) -> tuple[VReg, int] | None:
+    if isinstance(at.op.result, BoolType):
+        width = max(arg.mask_bits for arg in at.args)
+        then, otherwise = at.mask(1, width), at.mask(2, width)
+    else:
+        width, then, otherwise = 0, at.get(1), at.get(2)
+    each = width or width_of(at.op.result)
+    condition = at.mask(0, each)
+    return at.to.vgives("vpblendvb", otherwise, then, condition, size_bits=span(each, at.count)), width
+
+
+def _packed(kind: Type) -> str:
+    return "ps" if width_of(kind) == 32 else "pd"
+
+
+def _float(verb: str) -> Rule:
+    def rule(at: Lanes) -> tuple[VReg, int] | None:
+        return at.gives(f"v{verb}{_packed(at.kind)}", *at.all()), 0
+
+    return rule
+
+
+def _rounded(verb: str) -> Rule:
+    def rule(at: Lanes) -> tuple[VReg, int] | None:
+        return at.gives(f"vround{_packed(at.kind)}", at.get(0), ROUNDINGS[verb]), 0
+
+    return rule
+
+
+def _sign(op: str, inverted: bool) -> Rule:
+    def rule(at: Lanes) -> tuple[VReg, int] | None:
+        return at.gives(op, at.get(0), sign_mask(at.to, at.kind, inverted)), 0
+
+    return rule
+
+
+def _fused(at: Lanes) -> tuple[VReg, int] | None:
+    a, b, c = at.all()
+    found = at.gives("vmovaps", c)
+    at.to.put(f"vfmadd231{_packed(at.kind)}", found, a, b, size_bits=at.length)
+    return found, 0
+
+
+def _cast(at: Lanes) -> tuple[VReg, int] | None:
+    source, target = at.kind, at.op.result
+    if isinstance(source, BoolType):
+        width = width_of(target)
+        mask = at.mask(0, width)
+        ones = at.to.constant(sum(1 << k for k in range(0, 256, width)), 32)
+        return at.to.vgives("vpand", mask, ones, size_bits=256), 0
+    if isinstance(source, IntType) and isinstance(target, IntType):
+        before, after = source.width_bits, target.width_bits
+        return move.resize(at.to, at.get(0), before, after, at.count, source.signed), 0
+    name = _CONVERSIONS.get((_short(source), _short(target)))
+    if name is None:
+        return None
+    length = max(span(width_of(source), at.count), span(width_of(target), at.count))
+    return at.to.vgives(name, at.get(0), size_bits=length), 0
+
+
+def _short(kind: Type) -> str:
+    letter_ = "f" if isinstance(kind, FloatType) else "i" if is_signed(kind) else "u"
+    return f"{letter_}{width_of(kind)}"
+
+
+_CONVERSIONS = {
+    ("i32", "f32"): "vcvtdq2ps", ("i32", "f64"): "vcvtdq2pd", ("f32", "f64"): "vcvtps2pd",
+    ("f64", "f32"): "vcvtpd2ps", ("f32", "i32"): "vcvttps2dq", ("f64", "i32"): "vcvttpd2dq",
+}
+
+
+def _bitcast(at: Lanes) -> tuple[VReg, int] | None:
+    return at.get(0), 0
+
+
+RULES: Mapping[str, Rule] = {
+    "integer.add": _integer("add"), "integer.sub": _integer("sub"), "integer.mul": _product,
+    "integer.min": _extreme("min"), "integer.max": _extreme("max"),
+    "integer.neg": _negative, "integer.abs": _absolute,
+    "bits.and": _bitwise("and"), "bits.or": _bitwise("or"), "bits.xor": _bitwise("xor"), "bits.not": _inverse,
+    "bits.shl": _shift("shl"), "bits.shr": _shift("shr"),
+    **{f"floating.{verb}": _float(verb) for verb in ("add", "sub", "mul", "div", "sqrt")},
+    **{f"floating.{verb}": _rounded(verb) for verb in ROUNDINGS},
+    "floating.neg": _sign("vpxor", False), "floating.abs": _sign("vpand", True), "floating.fma": _fused,
+    **{f"compare.{verb}": _compare(verb) for verb in ("eq", "ne", "lt", "le", "gt", "ge")},
+    "control.select": _select, "convert.cast": _cast, "convert.bitcast": _bitcast,
+}
+"""By operation of the registry; what is absent, or gives None, goes lane by lane."""
+
