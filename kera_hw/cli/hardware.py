@@ -30,7 +30,7 @@ _TARGETS = {
     ),
     "any": typer.Option(
         "--target", metavar="TARGET", autocompletion=complete.targets,
-        help="interp (the default), wasm, rtl, or fpga:DEVICE, which is rtl as for that device.",
+        help="interp (the default), cpu, wasm, rtl, or fpga:DEVICE, which is rtl as for that device.",
     ),
 }  # fmt: skip
 

@@ -3,12 +3,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kera_hw.cpu_gpu.memory import CodeMemory
+from kera_hw.cpu_gpu.memory import CodeMemory, host_is_x86_64
 from kera_hw.cpu_gpu.x86_64.finish import Machine
 from kera_hw.cpu_gpu.x86_64.lanes import VECTOR_BITS
 from kera_hw.cpu_gpu.x86_64.program import write_function
@@ -17,14 +19,22 @@ from kera_hw.legal.legalise import legalise
 from kera_hw.legal.native import CAPABILITIES, Native
 from kera_hw.loops.program import Buffer
 from kera_hw.loops.transforms.planner import planned
+from kera_hw.lower.export import TABLE as LOOPS
 from kera_hw.lower.export import lower_export
 from kera_hw.schedule.software.layout import Layout, lay_out, native_dtype
 from kera_hw.schedule.software.vector_loops import Plan, plan_vectors
+from kera_hw.support import KeraError
+from kera_hw.target import TargetTable
 
 Array = np.ndarray[Any, np.dtype[Any]]
 HAS = ("bit-counts", "fma", "rotations")
 """What AVX2 machines have beyond the native set."""
 BEYOND_NATIVE: Native = {row: domain for name in HAS for row, domain in CAPABILITIES[name].items()}
+
+FEATURES = ("avx2", "bmi1", "bmi2", "fma", "abm", "popcnt")
+"""What the code uses, by the names that Linux gives."""
+TABLE: TargetTable[object] = replace(LOOPS, name="cpu", noun="machine code")
+"""Whatever has loops has machine code: native operations are all that is left of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,9 @@ class CpuFunction:
 
 def compile_export(export: Export, vectors: bool = True) -> CpuFunction:
     """The function of an export without observations. Raises KeraError (K0701)."""
+    faults = TABLE.faults(export.region)
+    if faults:
+        raise KeraError(faults)
     program = legalise(planned(lower_export(export)).after, BEYOND_NATIVE)
     plan: Plan = plan_vectors(program, VECTOR_BITS) if vectors else {}
     private = frozenset(name for loop in plan.values() for name in loop.private)
@@ -59,8 +72,14 @@ class Instance:
         self._call = kind(self._code.address)
         self._arena = np.zeros(function.layout.end, np.uint8)
         for data in function.layout.data:
-            self._arena[data.address : data.address + len(data.contents)] = np.frombuffer(data.contents, np.uint8)
+            contents = np.frombuffer(data.contents, np.uint8)
+            self._arena[data.address : data.address + len(contents)] = contents
         self.reset()
+
+    @property
+    def code_address(self) -> int:
+        """Where the function begins, for debuggers and profilers."""
+        return self._code.address
 
     def reset(self) -> None:
         """The state as it was at first."""
@@ -72,6 +91,18 @@ class Instance:
         function = self._function
         given = [np.ascontiguousarray(param) for param in params]
         results = [np.empty((items, *one.shape), native_dtype(one.element)) for one in function.results]
-        ports = (ctypes.c_void_p * (len(given) + len(results)))(*(one.ctypes.data for one in (*given, *results)))
+        places = [one.ctypes.data for one in (*given, *results)]
+        ports = (ctypes.c_void_p * len(places))(*places)
         self._call(items, ports, self._arena.ctypes.data)
         return results
+
+
+@cache
+def missing_features() -> tuple[str, ...]:
+    """What this machine lacks of what the code uses; empty where it can run."""
+    if not host_is_x86_64():
+        return ("x86-64 under Linux",)
+    text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    line = next((line for line in text.splitlines() if line.startswith("flags")), "")
+    there = set(line.partition(":")[2].split())
+    return tuple(name for name in FEATURES if name not in there)

@@ -1,7 +1,8 @@
 """Targets by name. A target makes an executor for one export; each is loaded only when asked for.
 
-One notation everywhere: `interp`, `rtl`, `wasm`, and `fpga:DEVICE`, which is hardware for that device and,
-where something is to be executed, its simulation. A device beside the target, `--device X`, means the same.
+One notation everywhere: `interp`, `rtl`, `cpu`, `wasm`, and `fpga:DEVICE`, which is hardware for that device
+and, where something is to be executed, its simulation. A device beside the target, `--device X`, means the
+same.
 """
 
 from __future__ import annotations
@@ -32,13 +33,19 @@ def _rtl(graph: Graph, export: Export, options: TargetOptions) -> Executor:
 
 
 def _wasm(graph: Graph, export: Export, options: TargetOptions) -> Executor:
-    from kera_hw.driver.wasm.target import WasmExecutor
+    from kera_hw.driver.wasm.target import wasm_executor
 
-    return WasmExecutor(graph, export)
+    return wasm_executor(graph, export)
 
 
-TARGETS: dict[str, Loader] = {"interp": _interp, "rtl": _rtl, "wasm": _wasm}
-COVERED = ("interp", "loops", "rtl", "formal", "wasm")
+def _cpu(graph: Graph, export: Export, options: TargetOptions) -> Executor:
+    from kera_hw.driver.cpu_target import cpu_executor
+
+    return cpu_executor(graph, export)
+
+
+TARGETS: dict[str, Loader] = {"interp": _interp, "rtl": _rtl, "cpu": _cpu, "wasm": _wasm}
+COVERED = ("interp", "loops", "rtl", "formal", "cpu", "wasm")
 """What has a table of operations (``driver.coverage``): targets, loop programs, and proofs."""
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import wasmtime
 
+from kera_hw.cpu_gpu.engine import compile_export as compile_machine_code
 from kera_hw.driver.coverage import TABLES
 from kera_hw.driver.targets import COVERED
 from kera_hw.graph import Export, Store
@@ -46,6 +47,14 @@ def _loops(export: Export) -> str | None:
     return None
 
 
+def _cpu(export: Export) -> str | None:
+    try:
+        compile_machine_code(export)
+    except KeraError as refused:
+        return "; ".join(item.message for item in refused.diagnostics)
+    return None
+
+
 def _wasm(export: Export) -> str | None:
     """Compiled, and by a foreign engine's validator."""
     try:
@@ -73,7 +82,7 @@ def _formal(export: Export) -> str | None:
 
 
 DO: dict[str, Callable[[Export], str | None]] = {
-    "interp": _interp, "loops": _loops, "rtl": _rtl, "formal": _formal, "wasm": _wasm,
+    "interp": _interp, "loops": _loops, "rtl": _rtl, "formal": _formal, "cpu": _cpu, "wasm": _wasm,
 }
 """What is against lowering an export, as each target itself says."""
 

@@ -1,9 +1,9 @@
 """Registers for virtual registers: a linear scan over live intervals, the least used spilled.
 
 An interval reaches from the first mention of a register to the last; where one that was made before a loop is
-mentioned within, to the loop's end. Intervals that a register file can't hold live in stack slots, and are fetched
-into scratch registers for each instruction that reads or writes them. What a move copies gets the same register
-where their intervals only touch.
+mentioned within, to the loop's end. Intervals that a register file can't hold live in stack slots, and are
+fetched into scratch registers for each instruction that reads or writes them. What a move copies gets the
+same register where their intervals only touch.
 
 Poletto and Sarkar, "Linear scan register allocation", 1999.
 """
@@ -20,7 +20,7 @@ _DEEPEST = 8
 
 @dataclass(frozen=True, slots=True)
 class RegisterFile:
-    """``free``: registers of a class that may be given; ``scratch``: those for spilled operands, never given."""
+    """``free``: registers of a class that may be given; ``scratch``: for spilled operands, never given."""
 
     free: Mapping[RegClass, tuple[int, ...]]
     scratch: Mapping[RegClass, tuple[int, ...]]

@@ -1,9 +1,9 @@
-"""Checks an allocation without trust in what made it: every read finds the value that the code before it meant.
+"""Checks an allocation without trust in what made it: every read finds the value that the code meant.
 
 It follows which virtual register's value lies in each register and slot. Checked, along all paths:
 - an instruction reads each virtual register from where its value is;
-- at labels and at the ends of loops, values that are read later lie in one place whichever way was taken, as what
-  differs between ways is forgotten there;
+- at labels and at the ends of loops, values that are read later lie in one place whichever way was taken, as
+  what differs between ways is forgotten there;
 - a fetch reads the slot that holds the value, and nothing is kept in a scratch register.
 Not checked: that the instructions themselves are right.
 

@@ -1,8 +1,8 @@
 """Machine code before registers are assigned: instructions of a target's table over virtual registers.
 
-A virtual register has a class and may be written more than once. Operands are virtual registers (``VReg``), fixed
-registers (``Fixed``, which are never assigned to a virtual one), memory, and constants. Loops are marked, since a
-value made before one and used within lives until its end.
+A virtual register has a class and may be written more than once. Operands are virtual registers (``VReg``),
+fixed registers (``Fixed``, which are never assigned to a virtual one), memory, and constants. Loops are
+marked, since a value made before one and used within lives until its end.
 """
 from __future__ import annotations
 
@@ -60,16 +60,15 @@ Operand = Reg | Mem | Label | int
 
 @dataclass(slots=True)
 class Inst:
-    """``op`` is a row of the target's table; ``roles`` says of each operand whether it is read, written or both.
+    """``op`` is a row of the target's table; ``roles`` says of each operand if it is read, written or both.
 
-    ``size_bits``: of a general register's part, or of a vector. ``source``: the line of the program, if known.
+    ``size_bits``: of a general register's part, or of a vector.
     """
 
     op: str
     operands: tuple[Operand, ...]
     roles: tuple[str, ...]
     size_bits: int = 64
-    source: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ class Code:
 
 
 def accesses(inst: Inst) -> Iterator[tuple[Reg, str]]:
-    """Registers that an instruction reads ("r"), writes ("w") or both ("m"); of memory the address is read."""
+    """Registers that an instruction reads ("r"), writes ("w") or both ("m"); addresses are read."""
     for operand, role in zip(inst.operands, inst.roles):
         if isinstance(operand, VReg | Fixed):
             yield operand, role

@@ -12,8 +12,8 @@ from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Item, Mark, Reg, Reg
 class Step:
     """An item as it was (``before``) with what it became; or a move between a slot and a scratch register.
 
-    ``kind``: "inst", "mark", "fetch" (slot to register) or "put" (register to slot). ``moved`` names the virtual
-    register that a fetch or put is about.
+    ``kind``: "inst", "mark", "fetch" (slot to register) or "put" (register to slot). ``moved`` names the
+    virtual register that a fetch or put is about.
     """
 
     kind: str
@@ -40,7 +40,7 @@ def rewritten(code: Code, allocation: Allocation, files: RegisterFile) -> Iterat
             if roles[vreg] != "w":
                 yield Step("fetch", None, None, vreg, _fixed(by[vreg]))
         operands = tuple(replaced(operand, by) for operand in item.operands)
-        yield Step("inst", item, Inst(item.op, operands, item.roles, item.size_bits, item.source))
+        yield Step("inst", item, Inst(item.op, operands, item.roles, item.size_bits))
         for vreg in spilled:
             if roles[vreg] != "r":
                 yield Step("put", None, None, vreg, _fixed(by[vreg]))

@@ -1,8 +1,8 @@
 """Addresses: what does not change in a loop is computed before it, what grows by a step is stepped.
 
 An address is a base, an offset and a sum of variables times bytes. Counters of loops around are added outside
-the loops within which they stay, each sum once; the innermost counter is an index where the machine scales by its
-bytes, and else a pointer that the loop moves on.
+the loops within which they stay, each sum once; the innermost counter is an index where the machine scales by
+its bytes, and else a pointer that the loop moves on.
 """
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FAR = 1 << 31
 
 @dataclass(slots=True)
 class Scope:
-    """A loop while its body is written. ``before`` and ``inside`` are places in the code: ahead of the loop, and
-    at the start of its body. ``steps``: pointers to be moved on at the end of each round."""
+    """A loop while its body is written. ``before`` and ``inside`` are places in the code: ahead of the loop,
+    and at the start of its body. ``steps``: pointers to be moved on at the end of each round."""
 
     counter: Var
     register: VReg
@@ -44,7 +44,7 @@ class Addresses:
     def of(
         self, base: VReg, offset: int, terms: Mapping[Var, int], index: Callable[[Var], VReg]
     ) -> Mem:
-        """Where ``base + offset + sum of variable * bytes`` is; ``index`` gives scalars that are no counters."""
+        """Where ``base + offset + sum of variable * bytes`` is; ``index`` gives scalars but counters."""
         depth = {scope.counter: k for k, scope in enumerate(self.scopes)}
         counters = sorted((depth[var], var) for var in terms if var in depth)
         place: Mem

@@ -190,8 +190,8 @@ class Body:
         word = IntType(arg.mask_bits, False)
         bits = self.isa.extract(word, arg.reg, lane)
         one = self.isa.literal(word, 1)
-        found, _ = self.isa.scalar(Signature("bits.and", (word, word), word), [_Lane(word, bits), _Lane(word, one)])
-        return found
+        both = Signature("bits.and", (word, word), word)
+        return self.isa.scalar(both, [_Lane(word, bits), _Lane(word, one)])[0]
 
     def _as_mask(self, value: VReg, mask_bits: int) -> VReg:
         """0 or 1 as no bits or all bits of a lane."""
@@ -295,7 +295,7 @@ class Body:
         self.rounds(loop.var, self.isa.number(first), end, step, body)
 
     def rounds(self, var: Var, first: VReg, end: VReg | int, step: int, body: Callable[[], None]) -> VReg:
-        """Rounds from ``first`` in steps below ``end``, of which there is one at least; the counter after them."""
+        """Rounds from ``first`` in steps below ``end``, one at least; the counter after them."""
         code = self.isa.code
         counter = code.vreg(RegClass.GENERAL)
         self.isa.copy(counter, first)

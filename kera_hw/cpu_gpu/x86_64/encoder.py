@@ -42,7 +42,7 @@ def _places(kinds: list[str], vex: bool, digit: int | None, opcode_register: boo
     registers = [k for k, kind in enumerate(kinds) if kind in ("g", "v", "g8")]
     memory = next((k for k, kind in enumerate(kinds) if kind.endswith("/m") or kind == "m"), None)
     if memory is None and registers:
-        memory = registers[-1] if vex and digit is not None else registers[0] if digit is not None else registers[-1]
+        memory = registers[0] if digit is not None and not vex else registers[-1]
     rest = [k for k in registers if k != memory]
     for k, kind in enumerate(kinds):
         if kind in ("i8", "i32", "i64"):

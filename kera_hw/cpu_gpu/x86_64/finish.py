@@ -1,11 +1,12 @@
 """From code over virtual registers to bytes: allocation, its check, the frame, labels and constants."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kera_hw.cpu_gpu.machine.allocate import allocate
 from kera_hw.cpu_gpu.machine.check import check_allocation
-from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Mark, Mem, RegClass
+from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Mark, Mem, RegClass, VReg
 from kera_hw.cpu_gpu.machine.rewrite import Step, rewritten, used_registers
 from kera_hw.cpu_gpu.x86_64.encoder import Fixup, encode, form
 from kera_hw.cpu_gpu.x86_64.machine import CALLEE_SAVED, FILES, RSP, jumps
@@ -36,14 +37,15 @@ def finish(code: Code) -> Machine:
     saved = sorted(used_registers(steps, RegClass.GENERAL) & set(CALLEE_SAVED))
     frame_bytes = allocation.slot_count * SLOT_BYTES
     body = [item for step in steps for item in _items(step, allocation.slots)]
-    return _encoded([*_entry(saved, frame_bytes), *body, *_exit(saved, frame_bytes)], code, len(allocation.slots))
+    whole = [*_entry(saved, frame_bytes), *body, *_exit(saved, frame_bytes)]
+    return _encoded(whole, code, len(allocation.slots))
 
 
 def _put(op: str, *operands: Fixed | Mem | int, size_bits: int = 64) -> Inst:
     return Inst(op, operands, form(op, operands).roles, size_bits)
 
 
-def _items(step: Step, slots: object) -> list[Inst | Mark]:
+def _items(step: Step, slots: Mapping[VReg, int]) -> list[Inst | Mark]:
     if step.kind == "mark":
         assert isinstance(step.before, Mark)
         return [step.before] if step.before.kind == "label" else []
@@ -52,7 +54,7 @@ def _items(step: Step, slots: object) -> list[Inst | Mark]:
         same = step.after.op in FILES.moves and step.after.operands[0] == step.after.operands[1]
         # A move of 32 bits within a register clears its upper half, so it is none.
         return [] if same and (step.after.op != "mov" or step.after.size_bits == 64) else [step.after]
-    assert isinstance(slots, dict) and step.moved is not None and step.register is not None
+    assert step.moved is not None and step.register is not None
     place = Mem(RSP, offset=slots[step.moved] * SLOT_BYTES)
     general = step.register.cls is RegClass.GENERAL
     op, size = ("mov", 64) if general else ("vmovdqu", 256)

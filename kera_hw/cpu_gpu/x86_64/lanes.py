@@ -91,8 +91,8 @@ def resize(to: Emitter, register: VReg, before: int, after: int, lanes: int, sig
         name = f"vpmov{'s' if signed else 'z'}x{letter(before)}{letter(after)}"
         return to.vgives(name, register, size_bits=span(after, lanes))
     while before > after:
-        register = _even_words(to, register, lanes) if before == 64 else _lower_halves(to, register, before, lanes)
-        before //= 2
+        cut = _even_words(to, register, lanes) if before == 64 else _lower_halves(to, register, before, lanes)
+        register, before = cut, before // 2
     return register
 
 

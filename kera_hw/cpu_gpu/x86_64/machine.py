@@ -11,7 +11,7 @@ RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI = (Fixed(number, RegClass.GENERAL) for nu
 CALLEE_SAVED = (3, 5, 12, 13, 14, 15)
 """Of the System V application binary interface, section 3.2.1; no vector register is."""
 
-# rax, rcx and rdx are what divisions and counts of shifts are fixed to; spilled operands pass through them too.
+# rax, rcx and rdx are what divisions and counts of shifts are fixed to; spilled operands pass through them.
 FILES = RegisterFile(
     free={RegClass.GENERAL: (6, 7, 8, 9, 10, 11, 3, 5, 12, 13, 14, 15), RegClass.VECTOR: tuple(range(12))},
     scratch={RegClass.GENERAL: (0, 1, 2), RegClass.VECTOR: (12, 13, 14, 15)},

@@ -1,7 +1,8 @@
 """A native loop program as a function of machine code, by the System V calling convention.
 
-``run(items, ports, arena)``: ``ports`` points to the addresses of parameter leaves, then result leaves, at each of
-which the items' elements follow one another; ``arena`` to the memory of constants, states and temporaries.
+``run(items, ports, arena)``: ``ports`` points to the addresses of parameter leaves, then result leaves, at
+each of which the items' elements follow one another; ``arena`` to the memory of constants, states and
+temporaries.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Native operations on lanes: a scalar of each of n rounds side by side, each type in lanes of its own width."""
+"""Native operations on lanes: scalars of n rounds side by side, each type in lanes of its own width."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,0 +1,53 @@
+"""What the executors of software targets share: values as leaves in native types, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from kera_hw.driver.session import optimise, single_export_graph
+from kera_hw.driver.values import Array
+from kera_hw.graph import Export, Graph, without_probes
+from kera_hw.interp.exports import flatten_inputs
+from kera_hw.interp.values import unflatten_value
+from kera_hw.loops.program import Buffer
+from kera_hw.schedule.software.layout import native_dtype
+from kera_hw.types import element_type, leaf_types, numpy_dtype
+
+
+class Instance(Protocol):
+    """Code with memory of its own; what a stream keeps lives there until ``reset``."""
+
+    def reset(self) -> None: ...
+    def run(self, params: Sequence[Array], items: int) -> list[Array]: ...
+
+
+class SoftwareExecutor:
+    """Runs an instance; every run of a stream begins at reset."""
+
+    def __init__(
+        self, export: Export, params: Sequence[Buffer], instance: Instance, plan: Mapping[str, Any]
+    ) -> None:
+        self._export = without_probes(export)
+        self._params = params
+        self._instance = instance
+        self.plan = plan
+
+    def run(self, inputs: Mapping[str, Any], batch: int) -> Any:
+        leaves = flatten_inputs(self._export, inputs, batch)
+        params = [
+            np.ascontiguousarray(leaf).view(native_dtype(buffer.element))
+            for leaf, buffer in zip(leaves, self._params)
+        ]
+        self._instance.reset()
+        found = self._instance.run(params, batch)
+        kinds = leaf_types(self._export.result)
+        results = [leaf.view(numpy_dtype(element_type(kind))) for leaf, kind in zip(found, kinds)]
+        return unflatten_value(self._export.result, results)
+
+
+def to_compile(graph: Graph, export: Export) -> Export:
+    """What a software target starts from: the export optimised, without its observations."""
+    return optimise(single_export_graph(graph, without_probes(export))).graph.exports[0]

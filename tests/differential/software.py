@@ -1,0 +1,65 @@
+"""What the tests of software targets share: random graphs and programs held against the reference."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from kera_hw.driver.session import load_program
+from kera_hw.graph import Export, without_probes
+from kera_hw.interp.exports import run_leaves
+from kera_hw.loops.program import Buffer
+from kera_hw.numerics.arrays import Array
+from kera_hw.schedule.software.layout import native_dtype
+from kera_hw.support import KeraError
+from tests.loop_programs import inputs_of, same_bits
+from tests.tidy.repo import ROOT
+
+PROGRAMS = sorted((ROOT / "tests" / "programs").rglob("*.kera"))
+ITEMS = 21
+"""More than the lanes of most vectors but no multiple of them, so that rounds are left over."""
+
+
+class Compiled(Protocol):
+    """What a target makes of an export."""
+
+    @property
+    def params(self) -> tuple[Buffer, ...]: ...
+    @property
+    def vector_loops(self) -> int: ...
+
+
+Compile = Callable[[Export, bool], Any]
+Make = Callable[[Any], Any]
+
+
+def results(made: Compiled, make: Make, args: Sequence[Array], items: int) -> list[Array]:
+    given = [arg.view(native_dtype(buffer.element)) for arg, buffer in zip(args, made.params)]
+    return make(made).run(given, items)
+
+
+def differing(export: Export, made: Compiled, make: Make, items: int, seed: int) -> list[int]:
+    """Which result leaves are not the reference's, bit for bit."""
+    args, _ = inputs_of(export, items, seed)
+    wanted = run_leaves(export, args, items)
+    found = results(made, make, args, items)
+    return [k for k, pair in enumerate(zip(wanted, found, strict=True)) if not same_bits(*pair)]
+
+
+def checked(compile_: Compile, make: Make, export: Export, items: int, seed: int) -> Any:
+    """What is compiled, held against the reference with vectors and without; None for what is refused."""
+    export = without_probes(export)
+    try:
+        made = compile_(export, True)
+    except KeraError as error:
+        assert {item.code for item in error.diagnostics} == {"K0701"}
+        return None
+    assert differing(export, made, make, items, seed) == []
+    if made.vector_loops:
+        assert differing(export, compile_(export, False), make, items, seed) == []
+    return made
+
+
+def fir() -> Export:
+    loaded = load_program(ROOT / "examples" / "fir.kera")
+    assert loaded.graph is not None
+    return without_probes(loaded.graph.exports[0])
