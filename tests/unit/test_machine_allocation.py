@@ -168,7 +168,7 @@ def _reads(step: Step) -> bool:
 
 PLANTED: dict[str, Callable[[list[Step]], list[Step] | None]] = {
     "another register is read": lambda steps: next(
-        ([*steps[:k], _other_register(step), *steps[k + 1 :]] for k, step in enumerate(steps) if _reads(step)),
+        ([*steps[:k], _other_register(one), *steps[k + 1 :]] for k, one in enumerate(steps) if _reads(one)),
         None,
     ),
     "a fetch is missing": lambda steps: next(

@@ -16,8 +16,9 @@ ROWS = [row for rows in table().values() for row in rows]
 _TRIES = 40
 # Where a row's name says how operands are meant, and the disassembler says that otherwise.
 _SPOKEN = {
-    "movi": "mov", "movzx8": "movzx", "movzx16": "movzx", "movsx8": "movsx", "movsx16": "movsx", "store8": "mov",
-    "store16": "mov", "rolcl": "rol", "rorcl": "ror", "vmovd_g": "vmovd", "vmovq_g": "vmovq", "imuli": "imul",
+    "movi": "mov", "movzx8": "movzx", "movzx16": "movzx", "movsx8": "movsx", "movsx16": "movsx",
+    "store8": "mov", "store16": "mov", "rolcl": "rol", "rorcl": "ror", "vmovd_g": "vmovd", "vmovq_g": "vmovq",
+    "imuli": "imul",
 }
 
 
@@ -56,7 +57,8 @@ def _operand(kind: str, below: random.Random) -> tuple[Operand, str | None]:
     match kind.removesuffix("/m"):
         case "g" | "g8" | "g16":
             number = below.randrange(16)
-            return Fixed(number, RegClass.GENERAL), "|".join(_part(number, width) for width in (64, 32, 16, 8))
+            names = "|".join(_part(number, width) for width in (64, 32, 16, 8))
+            return Fixed(number, RegClass.GENERAL), names
         case "v" | "v4":
             number = below.randrange(16)
             return Fixed(number, RegClass.VECTOR), f"xmm{number}|ymm{number}"

@@ -21,6 +21,6 @@ TABLE: Table = (
      "Engines limit the code, the local values and the memory of a module. Split the function, or keep its "
      "loops: what is written out takes room for every round."),
     ("K0706", "processor without what the code uses",
-     "Machine code is for x86-64 with AVX2, BMI and FMA, under Linux. Run the function as `wasm`, which gives "
-     "the same bits on any machine, or with `interp`."),
+     "Machine code is for x86-64 with AVX2, BMI and FMA, under Linux. Run the function as `wasm`, which "
+     "gives the same bits on any machine, or with `interp`."),
 )
