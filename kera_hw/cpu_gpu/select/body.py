@@ -411,5 +411,3 @@ class _Lane:
 
     def get(self, loose: bool = False) -> VReg:
         return self.reg
-
-

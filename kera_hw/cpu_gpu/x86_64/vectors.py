@@ -291,4 +291,3 @@ RULES: Mapping[str, Rule] = {
     "control.select": _select, "convert.cast": _cast, "convert.bitcast": _bitcast,
 }
 """By operation of the registry; what is absent, or gives None, goes lane by lane."""
-
