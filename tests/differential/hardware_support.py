@@ -201,7 +201,8 @@ def check_graph(
     netlist = to_cells(flat, device, clock_mhz)
     part = find_device(device)
     assert part is not None
-    for cells in (netlist, *refined(netlist, DelayModel(part), round(1e6 / clock_mhz))):
+    finer = refined(netlist, DelayModel(part), round(1e6 / clock_mhz))
+    for cells in (netlist, *(cells for _, cells in finer)):
         counted = replace(cells, inputs=(*cells.inputs, ("in_", 1)))  # the items of a design without inputs
         got = simulate_netlist(counted, {**input_buses(export, values, items), "in_": [0] * items})
         assert_same(expected, got, "cells" if cells is netlist else "refined cells")

@@ -67,7 +67,7 @@ def test_by_hand_and_by_kera_are_equal(name: str, tmp_path: Path) -> None:
     want = simulate_netlist(netlist, given, ITEMS)["out_data"]
     part = find_device("ecp5-85k")
     assert part is not None
-    for finer in refined(netlist, DelayModel(part), 5000):
+    for _, finer in refined(netlist, DelayModel(part), 5000):
         assert simulate_netlist(finer, given, ITEMS)["out_data"] == want
     low, ports, lines = 0, "", [0] * ITEMS
     for bus, width in flat.in_buses:

@@ -41,6 +41,11 @@ pub fn layer(w: [bf16; 2, 2], b: [bf16; 2], x: [bf16; 2]) -> [bf16; 2] {
     relu(reshape::<2>(matmul(w, reshape::<2, 1>(x))) + b)
 }
 """,
+    "pools": """
+pub fn pools(x: [bf16; 1, 2, 2]) -> ([bf16; 1, 2, 2], [bf16; 1, 2, 2]) {
+    (avg_pool2d(x, size: 2, stride: 2, pad: 1), max_pool2d(x, size: 3, stride: 1, pad: 1))
+}
+""",
     "constants": """
 pub fn scaled(x: f32) -> (f32, f32, f32, bool) { (x * 0.25, x * 3.0, x + 1.0, x < 0.0) }
 """,

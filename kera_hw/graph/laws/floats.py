@@ -44,13 +44,16 @@ def _format(m: Match, name: str) -> FloatType:
     return kind
 
 
-def _inverse(m: Match) -> int | None:
+def inverse_of(kind: FloatType, bits: int) -> int | None:
     """The bits of 1 / k, if k is a power of two and both are normal numbers."""
-    kind, bits = _format(m, "k"), m.value("k")
     exponent = bits >> kind.fraction_bits & (1 << kind.exponent_bits) - 1
     if bits & (1 << kind.fraction_bits) - 1 or not 0 < exponent < 2 * _bias(kind):
         return None
     return bits & _sign(kind) | 2 * _bias(kind) - exponent << kind.fraction_bits
+
+
+def _inverse(m: Match) -> int | None:
+    return inverse_of(_format(m, "k"), m.value("k"))
 
 
 def _has_inverse(m: Match) -> bool:

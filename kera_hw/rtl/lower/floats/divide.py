@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kera_hw.graph.laws.floats import inverse_of
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats import iterative, recurrence, words
@@ -38,9 +39,10 @@ def scaled(wires: Wires, form: Format, fields: Fields) -> Scaled:
 
 def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     """``a / b`` rounded once to nearest even."""
-    inverse = _exact_inverse(builder, kind, b)
-    if inverse is not None:
-        return lower_mul(builder, kind, a, inverse)
+    known = builder.value(b)
+    inverse = None if known is None else inverse_of(kind, known)
+    if inverse is not None:  # of one element of a tensor of constants, which no law of graphs sees
+        return lower_mul(builder, kind, a, builder.const(Format(kind).word, inverse))
     if builder.interval >= iterative.interval_of_div(kind) and not Format(kind).is_deep:
         return iterative.lower_div(builder, kind, a, b)
     wires, form = Wires(builder), Format(kind)
@@ -59,18 +61,6 @@ def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     significand = wires.bits(window, digits - 1, 2)
     sign = wires.unless(wires.differ(x.sign, y.sign), place.nan(wires))
     return pack(wires, form, sign, increment(wires, form, upper, significand, up))
-
-
-def _exact_inverse(builder: Builder, kind: FloatType, b: Ref) -> Ref | None:
-    """``1 / b`` of a constant power of two, where both are normal: a product with it rounds the same."""
-    value, form = builder.value(b), Format(kind)
-    if value is None or value & ((1 << kind.fraction_bits) - 1):
-        return None
-    field = value >> kind.fraction_bits & form.top
-    if not 0 < field < 2 * form.bias:
-        return None
-    sign = value >> (kind.width_bits - 1) << (kind.width_bits - 1)
-    return builder.const(form.word, sign | (2 * form.bias - field) << kind.fraction_bits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kera_hw.graph.laws.floats import MINUS_ZERO
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats import add, compare, divide, elementary, fma, integral, mul, signs, sqrt
@@ -48,8 +49,8 @@ def apply(builder: Builder, opcode: str, kind: FloatType, *operands: Ref) -> Ref
     assert has_unit(opcode, kind), f"no unit computes {opcode} on {kind}"
     if opcode == "floating.add":
         for kept, other in (operands, operands[::-1]):
-            if builder.value(other) == 1 << (kind.width_bits - 1):
-                return kept  # -0 added changes nothing
+            if builder.value(other) == MINUS_ZERO.of(kind):  # as padding of windows
+                return kept
     unit = UNITS[opcode]
     result = unit.lower(builder, kind, *operands)
     return mark(builder, kind, result) if unit.canonical else result
