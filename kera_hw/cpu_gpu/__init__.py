@@ -1,0 +1,1 @@
+"""Processors: loop programs in native operations as machine code."""

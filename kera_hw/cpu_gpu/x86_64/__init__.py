@@ -1,0 +1,1 @@
+"""x86-64 with AVX2, BMI and FMA."""

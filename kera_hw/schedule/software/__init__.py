@@ -1,0 +1,1 @@
+"""Plans for software: which loops run as vectors, and where buffers lie."""
