@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kera_hw.graph.node import Node, Ref, Region, regions_of
+from kera_hw.graph.node import Node, Ref, Region
 from kera_hw.interp.memories import Memory, needs_of
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Array, Attrs, EvalCall, EvaluateRule, RegionLike
@@ -188,7 +188,7 @@ def _same_in_all_lanes(operands: tuple[Array, ...]) -> bool:
 def run_region(region: Region, args: Sequence[Array], batch: int) -> list[Array]:
     """The region's results on canonical batch-first arguments, ``batch >= 1`` lanes.
 
-    Results may be read-only views. Raises ``Unsupported`` where an operation has no evaluation on its type.
+    Results may be read-only views.
     """
     return Context(batch).execute(compile_region(region), args)
 
@@ -200,22 +200,3 @@ def run_operation(
     spec = OPS[opcode]
     types = spec.infer(arg_types, attrs)
     return types, spec.evaluate(EvalCall(Context(1), tuple(args), arg_types, types, attrs))
-
-
-def unsupported_ops(region: Region) -> list[tuple[str, Type]]:
-    """Operations (with the type at fault) that evaluation would refuse, nested regions included."""
-    found: dict[tuple[str, Type], None] = {}
-    seen: set[Region] = set()
-    waiting = [region]
-    while waiting:
-        current = waiting.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        for node in current.nodes():
-            waiting.extend(regions_of(node))
-            rule = OPS[node.opcode].unsupported
-            kind = rule(tuple(ref.type for ref in node.inputs), node.types) if rule else None
-            if kind is not None:
-                found.setdefault((node.opcode, kind))
-    return sorted(found, key=lambda item: (item[0], str(item[1])))

@@ -8,13 +8,12 @@ import numpy as np
 
 from kera_hw.graph.node import Export, Region, regions_of
 from kera_hw.graph.probes import without_probes
-from kera_hw.interp.evaluator import Context, compile_region, unsupported_ops
+from kera_hw.interp.evaluator import Context, compile_region
 from kera_hw.interp.lanes import LEAST_ITEMS
 from kera_hw.interp.streams import empty_results, initial_state, run_items, stream_of
 from kera_hw.interp.values import Value, flatten_value, item_count, reject, unflatten_value
 from kera_hw.numerics.arrays import Array
-from kera_hw.support import Diagnostic, KeraError, toposort
-from kera_hw.types import Type
+from kera_hw.support import toposort
 
 MAX_DEPTH = 200  # a level of nesting costs the evaluator a few levels of Python's stack
 
@@ -24,7 +23,7 @@ def run_export(export: Export, inputs: Mapping[str, Value], batch: int | bool = 
 
     Without ``batch``: one item (a stream's from reset). With it every input has a leading axis: the items of
     a ``fn``, independent of each other, or the sequence a ``stream`` takes from reset. A number says how
-    many items there must be, True reads it off the inputs. Raises KeraError: K0701, K0702, K0911 to K0915.
+    many items there must be, True reads it off the inputs. Raises KeraError: K0702, K0911 to K0915.
     """
     export = without_probes(export)
     check_supported(export)
@@ -47,23 +46,9 @@ def run_leaves(export: Export, args: list[Array], items: int) -> list[Array]:
 
 
 def check_supported(export: Export) -> None:
-    """Raise K0701 for every operation without reference evaluation on its type, K0702 for deep nesting."""
+    """Raise K0702 for deep nesting; there is nothing else that the interpreter does not run."""
     if _depth(export.region) > MAX_DEPTH:
         reject("K0702", f"`{export.name}` nests calls, loops and branches deeper than {MAX_DEPTH} levels.")
-    refused = _unsupported(export.region)
-    if refused:
-        raise KeraError(
-            Diagnostic(
-                "K0701",
-                f"`{export.name}` uses `{op}` on {kind}, which the interpreter does not compute yet.",
-            )
-            for op, kind in refused
-        )
-
-
-@lru_cache(maxsize=256)
-def _unsupported(region: Region) -> tuple[tuple[str, Type], ...]:
-    return tuple(unsupported_ops(region))
 
 
 @lru_cache(maxsize=256)

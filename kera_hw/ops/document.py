@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from kera_hw.ops.registry import FAMILIES
 from kera_hw.ops.spec import Expansion, OpSpec
-from kera_hw.types import BF16, F16, F32, F64, I32
 
 _TITLES = {
     "core": "Parameters and constants",
@@ -28,8 +27,7 @@ Generated from the operation registry by `python -m kera_hw.ops.document`; edit 
 
 Every operation has one meaning on every target. W is the width of an integer or format in bits. Where
 *elementwise* is noted, operands are scalars or tensors of one shape, and a scalar goes with every element.
-*Evaluated* says on which of the types it takes the interpreter computes an operation; on the others it
-refuses (K0701) instead of approximating.
+What each target computes, and on which types, stands on [a page of its own](coverage.md).
 """
 
 
@@ -38,7 +36,7 @@ def reference_page() -> str:
     parts = [_INTRODUCTION]
     for family, table in FAMILIES.items():
         parts.append(f"## {_TITLES[family]}\n")
-        parts.append("| operation | attributes | meaning | traits | evaluated |\n|---|---|---|---|---|")
+        parts.append("| operation | attributes | meaning | traits |\n|---|---|---|---|")
         parts += [_row(spec) for spec in table]
         parts.append("")
     return "\n".join(parts).rstrip("\n") + "\n"
@@ -50,23 +48,12 @@ def _row(spec: OpSpec) -> str:
     doc = spec.doc.replace("|", "\\|")
     if spec.expansion:
         doc += f" Expands: {_expansion_text(spec.expansion)}"
-    return f"| `{spec.name}` | {attrs} | {doc} | {traits} | {_reference(spec)} |"
+    return f"| `{spec.name}` | {attrs} | {doc} | {traits} |"
 
 
 def _expansion_text(rule: Expansion) -> str:
     """What a rule says of itself, as one line."""
     return " ".join((rule.__doc__ or "").split()).replace("|", "\\|")
-
-
-def _reference(spec: OpSpec) -> str:
-    """What the operation's own rule says of each float format."""
-    rule = spec.unsupported
-    if rule is None:
-        return "on all"
-    if rule((I32,), (I32,)) is not None:
-        return "not yet"
-    refused = [kind for kind in (F16, BF16, F32, F64) if rule((kind,), (kind,)) is not None]
-    return f"not yet on {', '.join(map(str, refused))}" if refused else "on all"
 
 
 if __name__ == "__main__":

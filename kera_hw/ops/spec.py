@@ -40,15 +40,6 @@ class TypeRuleError(Exception):
     """Operands or attributes an operation does not take; the message is a whole sentence."""
 
 
-class Unsupported(Exception):
-    """An operation the reference evaluator does not compute on a type yet; it never answers wrongly."""
-
-    def __init__(self, op: str, kind: Type) -> None:
-        self.op = op
-        self.type = kind
-        super().__init__(f"`{op}` has no reference evaluation on {kind} yet.")
-
-
 class Trait(Enum):
     """Facts about an operation that passes may use; each is proved by a test."""
 
@@ -112,7 +103,6 @@ That of an element-wise operation is given scalars.
 """
 InferRule = Callable[[tuple[Type, ...], Attrs], tuple[Type, ...]]
 EvaluateRule = Callable[["EvalCall"], Sequence[Array]]
-UnsupportedRule = Callable[[tuple[Type, ...], tuple[Type, ...]], Type | None]
 
 
 class EvalCall(NamedTuple):
@@ -134,11 +124,10 @@ class EvalCall(NamedTuple):
 class OpSpec:
     """One operation.
 
-    ``infer`` gives the result types or raises TypeRuleError; ``evaluate`` is the reference meaning;
-    ``attrs`` names the attributes in canonical (bytewise) order; ``effect`` the token kind it orders on.
-    ``expansion`` writes it as other operations, with the same bits on every input; its docstring is printed.
-    ``unsupported`` tells from operand and result types whether ``evaluate`` would raise Unsupported, and on
-    which type: None when it computes.
+    ``infer`` gives the result types or raises TypeRuleError; ``evaluate`` is the reference meaning, on all
+    types that it allows; ``attrs`` names the attributes in canonical (bytewise) order; ``effect`` the token
+    kind it orders on. ``expansion`` writes it as other operations, with the same bits on every input; its
+    docstring is printed.
     """
 
     name: str
@@ -150,7 +139,6 @@ class OpSpec:
     effect: str | None = None
     expansion: Expansion | None = None
     since: int = 1
-    unsupported: UnsupportedRule | None = None
 
 
 def encode_attr(out: Encoder, value: AttrValue) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from kera_hw.graph import Graph, Ref, Store
 from kera_hw.graph.analysis import Work
-from kera_hw.interp import run_operation, unsupported_ops
+from kera_hw.interp import run_operation
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Trait
 from kera_hw.passes.constants import MAX_ELEMENTS, constant_array
@@ -41,11 +41,7 @@ def _rule(node: Candidate, work: Work) -> Sequence[Ref] | None:
     known = [value[np.newaxis] for value in values if value is not None]
     if len(known) != len(values) or not _small(node):
         return None
-    rebuilt = node.store.node(node.opcode, node.inputs, node.attrs)
-    if work.node(rebuilt) > MAX_STEPS:
-        return None
-    region = node.store.region((), [rebuilt.out(i) for i in range(len(rebuilt.types))])
-    if unsupported_ops(region):
+    if work.node(node.store.node(node.opcode, node.inputs, node.attrs)) > MAX_STEPS:
         return None
     types, results = run_operation(node.opcode, known, tuple(ref.type for ref in node.inputs), node.attrs)
     return [

@@ -54,6 +54,8 @@ class Refusal:
     remedy: str
     when: Callable[[Instance], bool] = _always
     code: str | None = None
+    of_step: bool = False
+    """Whether the reason names an operation that the refused one is made of."""
 
     def diagnostic(self, code: str, noun: str, opcode: str, kind: Type) -> Diagnostic:
         """The refusal as it is shown."""
@@ -96,8 +98,10 @@ class TargetTable(Generic[Lowering]):
             for step in inner.nodes():
                 found = self.refusal(step, expander)
                 if found is not None:
+                    if found.of_step:
+                        return found
                     reason = f"its step `{step.opcode}` has none: {found.reason}"
-                    return Refusal(reason, found.remedy, code=found.code)
+                    return Refusal(reason, found.remedy, code=found.code, of_step=True)
         return None
 
     def fault(self, node: Node, expander: Expander) -> Diagnostic | None:

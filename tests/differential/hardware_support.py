@@ -4,7 +4,6 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -14,8 +13,7 @@ from kera_hw.driver.sampling import random_value
 from kera_hw.driver.session import optimise, single_export_graph
 from kera_hw.graph import Export, Graph, Store
 from kera_hw.graph.generate import GraphGenerator, generatable_ops
-from kera_hw.graph.keg_write import collect_regions
-from kera_hw.interp import flatten_value, run_export, run_region, unsupported_ops
+from kera_hw.interp import flatten_value, run_export, run_region
 from kera_hw.numerics.floatbits import from_bits, to_bits
 from kera_hw.rtl.emit.verilog import Emitted
 from kera_hw.rtl.lower import FlatDesign, flatten_export
@@ -44,27 +42,10 @@ class Refused(Exception):
         self.code = code
 
 
-def floats(graph: Graph) -> bool:
-    """Whether the graph needs floating point, which has no evaluation yet."""
-    return any(unsupported_ops(region) for region in collect_regions(graph))
-
-
-@cache
-def evaluable_ops() -> tuple[str, ...]:
-    """Operations with an integer, fixed-point or boolean meaning."""
-    found: list[str] = []
-    for name in generatable_ops():
-        rng = random.Random(5)
-        graphs = (GraphGenerator(rng.randrange, [name]).graph(1, name) for _ in range(20))
-        if any(not floats(graph) for graph in graphs):
-            found.append(name)
-    return tuple(found)
-
-
 def random_graph(seed: int, size: int = 10) -> Graph:
     """A small random graph; the seed decides everything."""
     rng = random.Random(seed)
-    ops = evaluable_ops()
+    ops = generatable_ops()
     return GraphGenerator(rng.randrange, ops).graph(rng.randrange(1, size), rng.choice(ops))
 
 

@@ -10,7 +10,7 @@ import pytest
 from kera_hw.driver.hardware import design_hardware
 from kera_hw.driver.options import TargetOptions
 from kera_hw.graph import Export, Graph, Ref, Store
-from kera_hw.graph.generate import GraphGenerator
+from kera_hw.graph.generate import GraphGenerator, generatable_ops
 from kera_hw.schedule.fpga.cells import Add
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.simulate import simulate_netlist
@@ -20,8 +20,6 @@ from tests.differential.hardware_support import (
     Refused,
     check_graph,
     check_rtl,
-    evaluable_ops,
-    floats,
     input_buses,
     plan_of,
     random_graph,
@@ -40,8 +38,6 @@ def test_graphs_in_cells(block: int) -> None:
     made = 0
     for seed in range(10 * block, 10 * block + 10):
         graph = random_graph(seed)
-        if floats(graph):
-            continue
         rng = random.Random(seed)
         device, clock, interface = rng.choice(DEVICES), rng.choice(CLOCKS_MHZ), rng.choice(("stream", "none"))
         try:
@@ -55,16 +51,14 @@ def test_graphs_in_cells(block: int) -> None:
     assert made >= 4  # float units make some graphs too large for a quick look
 
 
-@pytest.mark.parametrize("op", evaluable_ops())
+@pytest.mark.parametrize("op", generatable_ops())
 def test_every_operation_in_cells(op: str) -> None:
     """Four small graphs around it; a float unit is large by itself, so that one or two have to do."""
     rng = random.Random(op)
     wanted, most_nodes = (1, 3000) if op.startswith(("floating.", "neural.")) else (4, 100)
     done = 0
     for trial in range(4 if wanted > 1 else 24):
-        graph = GraphGenerator(rng.randrange, evaluable_ops()).graph(3, op)
-        if floats(graph):
-            continue
+        graph = GraphGenerator(rng.randrange).graph(3, op)
         try:
             check_graph(graph, trial, 16, rng.choice(DEVICES), rng.choice(CLOCKS_MHZ), most_nodes=most_nodes)
             done += 1

@@ -1,17 +1,14 @@
 """Structured control: every kind of region against plain Python, lane by lane."""
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from kera_hw.graph.node import Ref, Region
 from kera_hw.graph.store import Store
-from kera_hw.interp import run_region, unsupported_ops
-from kera_hw.ops.registry import OPS
+from kera_hw.interp import run_region
 from kera_hw.ops.spec import Array, TypeRuleError
-from kera_hw.types import BOOL, F32, U32, IntType, TensorType, Type
+from kera_hw.types import BOOL, U32, IntType, TensorType, Type
 
 U8, U16, I16 = IntType(8, False), IntType(16, False), IntType(16, True)
 WORDS = TensorType(U16, (5,))
@@ -186,18 +183,6 @@ def test_equal_lanes_are_computed_once_and_mean_the_same() -> None:
     for batch in (1, 4):
         got, = run_region(region, [np.arange(batch, dtype=np.uint16)], batch)
         assert got.tolist() == [k + sum(3 * n for n in range(8)) for k in range(batch)]
-
-
-def test_unsupported_operations_are_found_in_nested_regions(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(types: tuple[Type, ...], results: tuple[Type, ...]) -> Type | None:
-        return types[0]
-
-    monkeypatch.setitem(OPS, "floating.neg", replace(OPS["floating.neg"], unsupported=refused))
-    store = Store()
-    inner = _one(store, (F32,), store.op("floating.neg", store.param(0, F32)))
-    region = _one(store, (F32,), store.op("control.call", store.param(0, F32), region=inner))
-    assert unsupported_ops(region) == [("floating.neg", F32)]
-    assert unsupported_ops(_gcd(Store(), 3)) == []
 
 
 BAD_LOOPS: list[tuple[dict[str, object], str]] = [

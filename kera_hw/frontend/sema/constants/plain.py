@@ -52,12 +52,12 @@ def plain_value(tree: hir.Expr) -> Any:
 
 
 def _computed(tree: hir.Op) -> Any:
-    """An operation on known scalars; None where it has other operands, or the evaluator refuses it."""
+    """An operation on known scalars; None where it has other operands."""
     types = tuple(arg.type for arg in tree.args)
     if not is_scalar(tree.type) or not all(is_scalar(kind) for kind in types) or tree.name not in OPS:
         return None
     row = OPS[tree.name]
-    if row.effect is not None or (row.unsupported and row.unsupported(types, (tree.type,)) is not None):
+    if row.effect is not None:
         return None
     values = [plain_value(arg) for arg in tree.args]
     if any(value is None for value in values):

@@ -11,7 +11,7 @@ from kera_hw.frontend.sema.lowering.frame import Frame
 from kera_hw.frontend.sema.lowering.whole import new_lowering
 from kera_hw.frontend.sema.tree import hir
 from kera_hw.graph.node import Region
-from kera_hw.interp import run_region, unsupported_ops
+from kera_hw.interp import run_region
 from kera_hw.ops.spec import Array
 from kera_hw.support import Diagnostic, KeraError, SourceFile
 
@@ -32,17 +32,13 @@ class RunError(Exception):
 
 def run_closed(region: Region) -> list[Array]:
     """The results of a region without parameters, without a batch axis."""
-    refused = unsupported_ops(region)
-    if refused:
-        op, kind = refused[0]
-        raise RunError("K0701", f"The interpreter cannot evaluate {op} on {kind} yet.")
     return [np.asarray(value)[0] for value in run_region(region, [], 1)]
 
 
 def evaluate_constant(expr: hir.Expr, file: SourceFile) -> Any:
     """The value of a constant expression in the form of ``hir.Const.value``.
 
-    ``expr`` refers to no variable from outside. Raises KeraError with one diagnostic (K0214, K0502, K0701)
+    ``expr`` refers to no variable from outside. Raises KeraError with one diagnostic (K0214, K0502)
     where the expression needs what cannot be evaluated at compile time, or too much work.
     """
     ctx = new_lowering()

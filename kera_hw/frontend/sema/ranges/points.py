@@ -20,7 +20,7 @@ from kera_hw.frontend.sema.ranges.core import Guard, Scope
 from kera_hw.frontend.sema.tree import hir
 from kera_hw.frontend.sema.tree.walk import bound_vars, walk
 from kera_hw.graph.node import Region
-from kera_hw.interp import run_region, unsupported_ops
+from kera_hw.interp import run_region
 from kera_hw.ops.intervals import Interval
 from kera_hw.ops.spec import Array
 from kera_hw.support import SourceFile
@@ -194,7 +194,7 @@ def _region(
     except (LowerError, FailedCallee):
         return None
     region = frame.region(results)
-    return None if unsupported_ops(region) else region
+    return region
 
 
 def _run(
