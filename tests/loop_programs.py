@@ -42,13 +42,24 @@ def inputs_of(export: Export, lanes: int, seed: int) -> tuple[list[Array], list[
 
 def differing(export: Export, program: LoopProgram, lanes: int, seed: int) -> list[int]:
     """Which results (then next states) of the loop program are not the graph's, bit for bit."""
-    args, states = inputs_of(export, lanes, seed)
-    wanted = run_region(export.region, [*args, *states], lanes)
-    results, following = run_program(program, args, states, lanes)
-    own = len(leaf_types(export.result))  # the graph gives observations last, after the next states
-    found = [*results[:own], *following, *results[own:]]
-    assert len(found) == len(wanted)
-    return [k for k, pair in enumerate(zip(wanted, found)) if not same_bits(*pair)]
+    return Reference(export, lanes, seed).differing(program)
+
+
+class Reference:
+    """What a graph gives on random items, for programs that should give the same."""
+
+    def __init__(self, export: Export, lanes: int, seed: int) -> None:
+        self.lanes = lanes
+        self.args, self.states = inputs_of(export, lanes, seed)
+        self.wanted = run_region(export.region, [*self.args, *self.states], lanes)
+        self.own = len(leaf_types(export.result))  # the graph gives observations last, after the next states
+
+    def differing(self, program: LoopProgram) -> list[int]:
+        """Which results (then next states) of a loop program are not the graph's, bit for bit."""
+        results, following = run_program(program, self.args, self.states, self.lanes)
+        found = [*results[: self.own], *following, *results[self.own :]]
+        assert len(found) == len(self.wanted)
+        return [k for k, pair in enumerate(zip(self.wanted, found)) if not same_bits(*pair)]
 
 
 def runs(program: LoopProgram, lanes: int = 3) -> list[bytes]:
