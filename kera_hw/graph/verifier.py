@@ -3,7 +3,7 @@
 Checks: every operation is in the registry and has exactly its attributes in canonical order; output types
 equal what the typing rule gives; references name existing outputs; parameters agree in index and type with
 their region; constants have the size their type asks for and are in canonical form; regions in attributes
-are themselves sound; an export's region takes the leaves of its parameters and state and gives the leaves of
+are themselves sound; no integer of a program is wider than a word; an export's region takes the leaves of its parameters and state and gives the leaves of
 its result and next state, then its observations; initial state is constant.
 Does not check: what the program means, index ranges, ownership, or effects' order (their own checkers do).
 """
@@ -17,6 +17,7 @@ from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Array, TypeRuleError
 from kera_hw.support import Diagnostic
 from kera_hw.types import (
+    WORD_BITS,
     FixType,
     FloatType,
     IntType,
@@ -24,6 +25,8 @@ from kera_hw.types import (
     Type,
     bit_width,
     element_type,
+    is_wide,
+    item_bytes,
     leaf_types,
     numpy_dtype,
     shape_of,
@@ -35,7 +38,7 @@ def verify_graph(graph: Graph) -> list[Diagnostic]:
     problems: list[str] = []
     seen: set[int] = set()
     for export in graph.exports:
-        _verify_region_tree(export.region, problems, seen)
+        _verify_region_tree(export.region, problems, seen, WORD_BITS)
         _verify_export(export, problems)
     return [Diagnostic("K0807", message) for message in dict.fromkeys(problems)]
 
@@ -47,7 +50,9 @@ def verify_region(region: Region) -> list[str]:
     return problems
 
 
-def _verify_region_tree(root: Region, problems: list[str], seen: set[int]) -> None:
+def _verify_region_tree(
+    root: Region, problems: list[str], seen: set[int], most_bits: int | None = None
+) -> None:
     stack = [root]
     while stack:
         region = stack.pop()
@@ -56,6 +61,8 @@ def _verify_region_tree(root: Region, problems: list[str], seen: set[int]) -> No
         seen.add(id(region))
         for node in region.nodes():
             _verify_node(node, region, problems)
+            if most_bits is not None and any(map(is_wide, node.types)):
+                problems.append(f"A node of {node.opcode} is wider than the {most_bits} bits of an integer.")
             stack.extend(regions_of(node))
 
 
@@ -99,7 +106,7 @@ def _verify_constant(node: Node, problems: list[str]) -> None:
     for extent in shape_of(kind):
         count *= extent
     dtype = numpy_dtype(kind)
-    if len(data) != count * dtype.itemsize:
+    if len(data) != count * item_bytes(element_type(kind)):
         problems.append(f"A constant of {kind} does not have the size of its type.")
     elif not _canonical(element_type(kind), data, dtype):
         problems.append(f"A constant of {kind} is not in canonical form.")
@@ -112,6 +119,8 @@ def _canonical(kind: Type, data: bytes, dtype: np.dtype[np.generic]) -> bool:
         exponent = ((1 << kind.exponent_bits) - 1) << kind.fraction_bits
         magnitude = bits & ((1 << (kind.width_bits - 1)) - 1)
         return bool(np.all((magnitude <= exponent) | (bits == kind.canonical_nan)))
+    if isinstance(kind, IntType) and is_wide(kind):
+        return kind.min <= int.from_bytes(data, "little", signed=kind.signed) <= kind.max
     if isinstance(kind, (IntType, FixType)):
         raw = kind.raw if isinstance(kind, FixType) else kind
         values: Array = np.frombuffer(data, dtype.newbyteorder("<"))

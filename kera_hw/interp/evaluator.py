@@ -16,7 +16,7 @@ import numpy as np
 
 from kera_hw.graph.node import Node, Ref, Region
 from kera_hw.interp.memories import Memory, needs_of
-from kera_hw.ops.registry import OPS
+from kera_hw.ops.registry import OPS, evaluation
 from kera_hw.ops.spec import Array, Attrs, EvalCall, EvaluateRule, RegionLike
 from kera_hw.support import toposort
 from kera_hw.types import Type, shape_of
@@ -47,7 +47,7 @@ class Use(Enum):
 
 def _step(node: Node, operands: tuple[int, ...], first_out: int, dying: tuple[int, ...], use: Use) -> Step:
     arg_types = tuple(ref.type for ref in node.inputs)
-    evaluate = OPS[node.opcode].evaluate
+    evaluate = evaluation(node.opcode, arg_types, node.types)
     return Step(evaluate, operands, arg_types, node.types, dict(node.attrs), first_out, dying, use)
 
 
@@ -197,6 +197,6 @@ def run_operation(
     opcode: str, args: Sequence[Array], arg_types: tuple[Type, ...], attrs: Attrs
 ) -> tuple[tuple[Type, ...], Sequence[Array]]:
     """The result types and results of one operation on canonical operands, each a batch of one."""
-    spec = OPS[opcode]
-    types = spec.infer(arg_types, attrs)
-    return types, spec.evaluate(EvalCall(Context(1), tuple(args), arg_types, types, attrs))
+    types = OPS[opcode].infer(arg_types, attrs)
+    call = EvalCall(Context(1), tuple(args), arg_types, types, attrs)
+    return types, evaluation(opcode, arg_types, types)(call)

@@ -149,8 +149,6 @@ def _infer_cat(types: Types, attrs: Attrs) -> Types:
     op = "bits.cat"
     check_least(op, types, 1)
     width_bits = sum(int_element(op, kind).width_bits for kind in types)
-    if width_bits > 64:
-        fail(f"{title(op)} of these operands needs {width_bits} bits, but integers end at 64.")
     return (like(joint_shape(op, types), IntType(width_bits, False)),)
 
 

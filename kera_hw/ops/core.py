@@ -18,6 +18,8 @@ from kera_hw.types import (
     TokenType,
     Type,
     element_type,
+    is_wide,
+    item_bytes,
     numpy_dtype,
     shape_of,
 )
@@ -37,6 +39,8 @@ def _param(call: EvalCall) -> Sequence[Array]:
 
 def decode_constant(kind: Type, data: bytes) -> Array:
     """The array of a constant's canonical bytes, without a batch axis, read-only."""
+    if isinstance(kind, IntType) and is_wide(kind):
+        return np.array(int.from_bytes(data, "little", signed=kind.signed), object)
     dtype = numpy_dtype(kind)
     return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(shape_of(kind))
 
@@ -46,7 +50,7 @@ def _infer_constant(types: Types, attrs: Attrs) -> Types:
     kind, data = attrs["type"], attrs["value"]
     check_leaf("core.constant", kind)
     size = kind.size if isinstance(kind, TensorType) else 1
-    if len(data) != size * numpy_dtype(kind).itemsize:
+    if len(data) != size * item_bytes(element_type(kind)):
         fail(f"A constant of type {kind} does not have {len(data)} bytes.")
     if not _holds(kind, data):
         fail(f"A constant of type {kind} has bits beyond its type or a NaN that is not the canonical one.")
@@ -58,6 +62,8 @@ def _holds(kind: Type, data: bytes) -> bool:
     if isinstance(element, BoolType):
         return not data.strip(b"\0\1")
     array = decode_constant(kind, data)
+    if isinstance(kind, IntType) and is_wide(kind):
+        return kind.min <= int(array) <= kind.max
     if isinstance(element, FloatType):
         bits = floatbits.to_bits(array)
         return bool(np.array_equal(bits, floatbits.to_bits(floatbits.canonical_nans(array, element))))

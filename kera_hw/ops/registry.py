@@ -18,9 +18,11 @@ from kera_hw.ops import (
     neural,
     reduce,
     tensor,
+    wide,
 )
 from kera_hw.ops.expansions import EXPANSIONS
-from kera_hw.ops.spec import OpSpec
+from kera_hw.ops.spec import EvaluateRule, OpSpec, Trait
+from kera_hw.types import Type
 
 _TABLES: Mapping[str, tuple[OpSpec, ...]] = {
     "core": core.TABLE,
@@ -51,3 +53,10 @@ OPS: dict[str, OpSpec] = {
 assert len(OPS) == sum(map(len, FAMILIES.values())), "an operation has two rows"
 assert all(list(spec.attrs) == sorted(spec.attrs) for spec in OPS.values())
 assert EXPANSIONS.keys() <= OPS.keys(), EXPANSIONS.keys() - OPS.keys()
+
+
+def evaluation(opcode: str, arg_types: tuple[Type, ...], types: tuple[Type, ...]) -> EvaluateRule:
+    """The reference meaning of an operation on these types: its row's, or that of wide integers."""
+    spec = OPS[opcode]
+    computes_wide = wide.any_wide(*arg_types, *types) and Trait.SOURCE not in spec.traits
+    return wide.rule_of(opcode) if computes_wide else spec.evaluate

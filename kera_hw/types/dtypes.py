@@ -37,15 +37,19 @@ class BoolType(Type):
         return "bool"
 
 
+WORD_BITS = 64
+"""Width of the widest integer of the language; wider ones live in the flat regions of circuits."""
+
+
 @dataclass(frozen=True, slots=True)
 class IntType(Type):
-    """Two's complement or unsigned integer of 1 to 64 bits, wrapping."""
+    """Two's complement or unsigned integer, wrapping: of 1 to 64 bits, in circuits of any width."""
 
     width_bits: int
     signed: bool
 
     def __post_init__(self) -> None:
-        assert 1 <= self.width_bits <= 64
+        assert self.width_bits >= 1
 
     @property
     def min(self) -> int:

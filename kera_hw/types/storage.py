@@ -1,14 +1,14 @@
 """How scalars travel in NumPy arrays.
 
 Integers use the smallest dtype that holds them, fixed point its raw integer, bool ``bool_``; f16/f32/f64
-the NumPy floats and bf16 ``ml_dtypes.bfloat16``.
+the NumPy floats and bf16 ``ml_dtypes.bfloat16``. Integers wider than a word are arrays of Python's.
 """
 from __future__ import annotations
 
 import ml_dtypes
 import numpy as np
 
-from kera_hw.types.dtypes import BoolType, FixType, FloatType, IntType, TensorType, Type
+from kera_hw.types.dtypes import WORD_BITS, BoolType, FixType, FloatType, IntType, TensorType, Type
 
 _FLOATS: dict[str, np.dtype[np.generic]] = {
     "f16": np.dtype(np.float16),
@@ -16,6 +16,18 @@ _FLOATS: dict[str, np.dtype[np.generic]] = {
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
 }
+
+
+def is_wide(kind: Type) -> bool:
+    """Whether the type is an integer wider than any of the language."""
+    return isinstance(kind, IntType) and kind.width_bits > WORD_BITS
+
+
+def item_bytes(kind: Type) -> int:
+    """Bytes of an element in a constant's canonical form."""
+    if isinstance(kind, IntType) and is_wide(kind):
+        return -(-kind.width_bits // 8)
+    return numpy_dtype(kind).itemsize
 
 
 def numpy_dtype(kind: Type) -> np.dtype[np.generic]:
@@ -29,5 +41,7 @@ def numpy_dtype(kind: Type) -> np.dtype[np.generic]:
     if isinstance(kind, FloatType):
         return _FLOATS[kind.name]
     assert isinstance(kind, IntType), f"{kind} has no array form"
+    if is_wide(kind):
+        return np.dtype(object)
     size_bytes = next(size for size in (1, 2, 4, 8) if kind.width_bits <= 8 * size)
     return np.dtype(f"{'i' if kind.signed else 'u'}{size_bytes}")

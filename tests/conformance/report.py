@@ -43,13 +43,11 @@ def write(name: str, rows: Iterable[Row], command: str) -> int:
 
 
 def replace(name: str, rows: Iterable[Row]) -> int:
-    """Puts rows in the place of older ones of the same op, dtype and oracle; the rest of the file stays."""
+    """Puts rows in the place of older ones of the same op, dtype, oracle and executor; others stay."""
     data = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-    found = {(row.op, row.dtype, row.oracle): row for row in _announced(rows)}
-    kept = [
-        _plain(found[key]) if (key := (old["op"], old["dtype"], old["oracle"])) in found else old
-        for old in data["rows"]
-    ]
+    found = {(row.op, row.dtype, row.oracle, row.executor): row for row in _announced(rows)}
+    keys = [(old["op"], old["dtype"], old["oracle"], old["executor"]) for old in data["rows"]]
+    kept = [_plain(found[key]) if key in found else old for key, old in zip(keys, data["rows"])]
     _save(name, {"command": data["command"], "seconds": data["seconds"]}, kept)
     return sum(row.differences for row in found.values())
 

@@ -3,11 +3,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from kera_hw.ops.core import decode_constant
 from kera_hw.ops.intervals.interval import Interval, MaybeInterval, OpShape, fitted, type_interval
 from kera_hw.ops.intervals.scalar import full_interval, mul, truncated
-from kera_hw.types import TensorType, Type, numpy_dtype, shape_of
+from kera_hw.types import TensorType, Type, shape_of
 
 _MOST_FACTORS = 64
 """A product of more factors than this that are not all -1, 0 or 1 fits no type."""
@@ -19,7 +18,7 @@ def constant(_: Sequence[Interval], shape: OpShape) -> MaybeInterval:
     full = type_interval(kind)
     if full is None or 0 in shape_of(kind):
         return full
-    values = np.frombuffer(shape.attrs["value"], numpy_dtype(kind).newbyteorder("<"))
+    values = decode_constant(kind, shape.attrs["value"])
     return Interval(int(values.min()), int(values.max()))
 
 

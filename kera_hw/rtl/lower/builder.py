@@ -12,6 +12,7 @@ from kera_hw.graph.laws import OF_CIRCUITS, decided
 from kera_hw.graph.node import Node, Origin, Ref
 from kera_hw.graph.store import Store
 from kera_hw.interp import run_operation
+from kera_hw.ops.core import decode_constant
 from kera_hw.ops.intervals import Interval, OpShape, apply_rule, raw_interval
 from kera_hw.ops.spec import Array, AttrValue
 from kera_hw.rtl.lower.budget import Meter
@@ -78,10 +79,9 @@ class Builder:
         if found is None:
             data = node.attr("value")
             assert isinstance(data, bytes)
-            array = np.frombuffer(data, dtype=numpy_dtype(ref.type).newbyteorder("<"))
-            if array.dtype.kind == "f" or array.dtype.kind == "V":
+            if isinstance(element_type(ref.type), FloatType):
                 return None
-            found = int(array[0])
+            found = int(decode_constant(ref.type, data).reshape(-1)[0])
             self._values[node] = found
         return found
 

@@ -17,6 +17,7 @@ from kera_hw.rtl.techmap.mapper import Mapper
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import Capabilities, Controls, MapOptions, capabilities
 from kera_hw.rtl.techmap.source import Source
+from kera_hw.rtl.techmap.wide import narrowed
 from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits
 from kera_hw.schedule.fpga.device import Device, find_device
 from kera_hw.schedule.fpga.netlist import Netlist, Output, StateReg
@@ -42,6 +43,7 @@ def logic_of(flat: FlatDesign, device: str, clock_ps: int, options: MapOptions) 
     """The logic of a flat design on ``device`` (a known part), made for a clock period of ``clock_ps``."""
     part = find_device(device)
     assert part is not None, f"unknown device {device}"
+    flat = narrowed(flat)
     able = capabilities(part, clock_ps, options)
     net = Net(fusing=able.fuses_logic)
 

@@ -28,6 +28,7 @@ from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import MapOptions, capabilities
 from kera_hw.rtl.techmap.product import SMALL_BITS
 from kera_hw.rtl.techmap.source import Source
+from kera_hw.rtl.techmap.wide import narrowed
 from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.types import FloatType, Type
@@ -131,7 +132,7 @@ def might_exceed(flat: FlatDesign, device: Device, dsp: int | None = None) -> bo
 
 def least_needs(flat: FlatDesign, device: Device) -> Needs:
     """What every circuit of the design needs."""
-    combinations = _Combinations(flat, device)
+    combinations = _Combinations(narrowed(flat), device)
     pairs: dict[frozenset[Ref], Product] = {}
     for node in combinations.kept_products():
         a, b = (_leaf_bits(ref) for ref in node.inputs)

@@ -4,13 +4,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import cast
 
-import numpy as np
-
 from kera_hw.graph.node import Node, Ref
+from kera_hw.ops.core import decode_constant
 from kera_hw.ops.intervals import Interval, OpShape, apply_rule, raw_interval
 from kera_hw.rtl.lower.design import FlatDesign
 from kera_hw.rtl.techmap.words import Range
-from kera_hw.types import TensorType, numpy_dtype
+from kera_hw.types import FloatType, TensorType
 
 
 class Source:
@@ -36,15 +35,13 @@ class Source:
     def _range(self, node: Node) -> None:
         if node.opcode == "core.constant":
             data = cast(bytes, node.attr("value"))
-            dtype = numpy_dtype(node.types[0])
-            if isinstance(node.types[0], TensorType):  # a table: read by tensor.index alone
-                self.tables[node] = [int(v) for v in np.frombuffer(data, dtype=dtype.newbyteorder("<"))]
+            kind = node.types[0]
+            if isinstance(kind, TensorType):  # a table: read by tensor.index alone
+                self.tables[node] = [int(v) for v in decode_constant(kind, data)]
                 self.ranges[Ref(node, 0)] = (min(self.tables[node]), max(self.tables[node]))
                 return
-            if dtype.kind in "fV":
-                value = int.from_bytes(data, "little")
-            else:
-                value = int(np.frombuffer(data, dtype=dtype.newbyteorder("<"))[0])
+            bits = isinstance(kind, FloatType)
+            value = int.from_bytes(data, "little") if bits else int(decode_constant(kind, data))
             self._constants[node] = value
             self.ranges[Ref(node, 0)] = (value, value)
             return

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
-from kera_hw.rtl.lower.floats import shifts, words
+from kera_hw.rtl.lower.floats import shifts
 from kera_hw.rtl.lower.floats.counted import counted
 from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, uint, unpack
 from kera_hw.rtl.lower.floats.normal import normalise, round_staged
@@ -228,18 +228,17 @@ def _rounded(x: Fields, kind: IntType, fraction: int) -> Ref:
     over = wires.unless(_at_least(x, max(least, 1)), x.is_nan)
     width = max(most + 1, form.fraction_bits + 2)
     missing = width + lift - form.fraction_bits - 1
-    value = words.scale(builder, words.of(builder, x.significand), missing)
+    value = wires.scaled(x.significand, missing)
     amount = _amount(x, x.scale, most - 1 - fraction + lift, width + lift, x.is_nan)
-    moved, sticky = shifts.shift_right_sticky(builder, value, amount)
+    moved, sticky = shifts.shift_right_sticky(wires, value, amount)
     if lift:
-        above = words.any_set(builder, words.extract(builder, moved, width + lift - 1, width))
+        above = wires.any(wires.window(moved, width + lift - 1, width))
         over = wires.either(over, wires.unless(above, x.is_nan))
     extra = width - most
-    kept = words.extract_word(builder, moved, width - 1, extra)
+    kept = wires.window(moved, width - 1, extra)
     if extra > 1:
-        low = words.extract(builder, moved, extra - 2, 0)
-        sticky = wires.either(sticky, words.any_set(builder, low))
-    up = wires.both(words.bit(builder, moved, extra - 1), wires.either(wires.bit(kept, 0), sticky))
+        sticky = wires.either(sticky, wires.any(wires.low_bits(moved, extra - 1)))
+    up = wires.both(wires.bit(moved, extra - 1), wires.either(wires.bit(kept, 0), sticky))
     up = wires.unless(up, x.is_nan)
     over = wires.either(over, wires.both(up, wires.all(kept)))
     kept = wires.select(x.is_nan, wires.const(0, most), kept)

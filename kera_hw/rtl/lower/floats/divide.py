@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kera_hw.graph.laws.floats import inverse_of
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
-from kera_hw.rtl.lower.floats import iterative, recurrence, words
+from kera_hw.rtl.lower.floats import iterative, recurrence
 from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, uint
 from kera_hw.rtl.lower.floats.kinds import kind_flags, quotient_kind
 from kera_hw.rtl.lower.floats.mul import lower_mul
@@ -49,13 +49,11 @@ def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     x, y = Fields(wires, form, a), Fields(wires, form, b)
     top, bottom = scaled(wires, form, x), scaled(wires, form, y)
     digits = form.fraction_bits + 3  # a significand, its rounding bit, and one more for a quotient below 1
-    quotient, remains = recurrence.divide(
-        builder, words.of(builder, top.significand), words.of(builder, bottom.significand), digits
-    )
-    above = words.bit(builder, quotient, digits - 1)
+    quotient, remains = recurrence.divide(wires, top.significand, bottom.significand, digits)
+    above = wires.bit(quotient, digits - 1)
     place = _place(wires, form, x, y, wires.subtract(top.exponent, bottom.exponent), above)
     amount = place.amount(wires, above)
-    window, sticky = funnel_right(wires, words.scale(builder, quotient, 1), amount, digits)
+    window, sticky = funnel_right(wires, wires.scaled(quotient, 1), amount, digits)
     up = decide(wires, window, 2, wires.either(sticky, remains))
     upper = wires.cat(place.base(wires), place.nan(wires), *wires.zeros(form.fraction_bits - 1))
     significand = wires.bits(window, digits - 1, 2)

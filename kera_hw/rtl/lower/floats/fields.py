@@ -14,7 +14,7 @@ from kera_hw.types import BOOL, FloatType, IntType, Type
 
 
 def uint(width: int) -> IntType:
-    """The unsigned integer type of ``width`` bits (1 to 64)."""
+    """The unsigned integer type of ``width`` bits."""
     return IntType(width, False)
 
 
@@ -82,7 +82,8 @@ class Format:
 class Wires:
     """Integer and bit operations on a builder, under names short enough to read a circuit by.
 
-    Conditions are bools; vectors are integers whose width is meant exactly.
+    Conditions are bools; vectors are integers whose width is meant exactly. They may be wider than a word:
+    mapping cuts those that are, for which a wide product or sum is one operation here.
     """
 
     def __init__(self, builder: Builder) -> None:
@@ -136,6 +137,23 @@ class Wires:
         vectors = [self.cast(part, uint(1)) if part.type == BOOL else part for part in parts]
         return vectors[0] if len(vectors) == 1 else self.builder.op("bits.cat", *vectors)
 
+    def window(self, value: Ref, high: int, low: int) -> Ref:
+        """Bits ``high`` down to ``low``, unsigned, with zeros above the value."""
+        width = self.width(value)
+        missing = high + 1 - max(width, low)
+        parts = [self.const(0, missing)] if missing > 0 else []
+        if low < width:
+            parts.append(self.bits(value, min(high, width - 1), low))
+        return self.cat(*parts)
+
+    def extended(self, value: Ref, width: int) -> Ref:
+        """The low bits, or zeros above the value."""
+        return value if self.width(value) == width else self.window(value, width - 1, 0)
+
+    def scaled(self, value: Ref, zeros: int) -> Ref:
+        """Zeros put below the value."""
+        return self.cat(value, *self.zeros(zeros))
+
     def zeros(self, width: int) -> tuple[Ref, ...]:
         """``width`` bits of 0 to join with others; none are no part at all."""
         return (self.const(0, width),) if width else ()
@@ -164,6 +182,14 @@ class Wires:
         for item in items[1:]:
             result = self.builder.op(opcode, result, item)
         return result
+
+    def tree(self, opcode: str, items: Sequence[Ref]) -> Ref:
+        """An associative operation over at least one operand, as a balanced tree."""
+        level = list(items)
+        while len(level) > 1:
+            odd = level[len(level) - len(level) % 2 :]
+            level = [self.builder.op(opcode, a, b) for a, b in zip(level[::2], level[1::2])] + odd
+        return level[0]
 
     def invert(self, value: Ref) -> Ref:
         return self.builder.op("bits.not", value)
@@ -213,6 +239,11 @@ class Wires:
     def multiply(self, a: Ref, b: Ref) -> Ref:
         """Product of terms of one type, modulo its width."""
         return self.builder.op("integer.mul", a, b)
+
+    def product(self, a: Ref, b: Ref) -> Ref:
+        """The exact product of unsigned vectors, as wide as both together."""
+        kind = uint(self.width(a) + self.width(b))
+        return self.multiply(self.cast(a, kind), self.cast(b, kind))
 
     def left(self, value: Ref, amount: Ref | int) -> Ref:
         """``value << amount``; the value's width is kept, far amounts give 0."""

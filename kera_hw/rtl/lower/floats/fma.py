@@ -15,11 +15,10 @@ from dataclasses import dataclass
 
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
-from kera_hw.rtl.lower.floats import shifts, words
-from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, unpack
+from kera_hw.rtl.lower.floats import shifts
+from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, uint, unpack
 from kera_hw.rtl.lower.floats.rounding import decide, increment, pack
 from kera_hw.rtl.lower.floats.widening import normalise
-from kera_hw.rtl.lower.floats.words import Wide
 from kera_hw.types import FloatType, IntType
 
 _GUARDS = 2
@@ -29,8 +28,8 @@ _GUARDS = 2
 class _Aligned:
     """Two magnitudes in one window; ``scale`` is its bit 2F + guards as a biased exponent, plus bias + 1."""
 
-    larger: Wide
-    smaller: Wide
+    larger: Ref
+    smaller: Ref
     sticky: Ref
     scale: Ref
     product_stays: Ref
@@ -99,11 +98,9 @@ def _align(wires: Wires, form: Format, x: Fields, y: Fields, z: Fields, vanishes
     """
     builder, fraction = wires.builder, form.fraction_bits
     window = 2 * fraction + 2 + _GUARDS
-    product = words.multiply(builder, words.of(builder, x.significand), words.of(builder, y.significand))
-    product = words.scale(builder, product, _GUARDS)
-    lowered = words.resize(builder, words.extract(builder, product, window - 1, 1), window)
-    addend = words.scale(builder, words.of(builder, z.significand), fraction + _GUARDS)
-    addend = words.resize(builder, addend, window)
+    product = wires.scaled(wires.product(x.significand, y.significand), _GUARDS)
+    lowered = wires.extended(wires.bits(product, window - 1, 1), window)
+    addend = wires.extended(wires.scaled(z.significand, fraction + _GUARDS), window)
     least = window + 2 + form.bias  # what is taken from an exponent, leading zeros and all, is less
     span = IntType(max(form.exponent_bits + 3, least.bit_length() + 1), True)
     # a - ~b is a + b + 1: sums with bias + 1 on top, of which the addend's is one bit.
@@ -115,24 +112,22 @@ def _align(wires: Wires, form: Format, x: Fields, y: Fields, z: Fields, vanishes
     behind = wires.less(distance, builder.const(span, 0))
     stays = wires.invert(wires.either(behind, vanishes))  # a product of 0 must not push the addend out
     places = wires.flip_if(behind, wires.resize(distance, span.width_bits - 1))
-    smaller = words.select(builder, stays, addend, lowered)
-    moved, sticky = shifts.shift_right_sticky(builder, smaller, places)
+    moved, sticky = shifts.shift_right_sticky(wires, wires.select(stays, addend, lowered), places)
     scale = wires.select(stays, product_scale, addend_scale)
-    return _Aligned(words.select(builder, stays, product, addend), moved, sticky, scale, stays)
+    return _Aligned(wires.select(stays, product, addend), moved, sticky, scale, stays)
 
 
-def _total(wires: Wires, aligned: _Aligned, differs: Ref) -> tuple[Wide, Ref]:
+def _total(wires: Wires, aligned: _Aligned, differs: Ref) -> tuple[Ref, Ref]:
     """The magnitude of larger ± smaller, one bit wider, and whether the difference was negative.
 
     With a sticky bit the smaller one lies above its truncation: the difference's floor is one less, which
     the missing carry gives; turned over, the complement alone is the magnitude's floor.
     """
-    builder = wires.builder
-    width = aligned.larger.width_bits + 2
-    larger, smaller = (words.resize(builder, number, width) for number in (aligned.larger, aligned.smaller))
+    width = wires.width(aligned.larger) + 2
+    larger, smaller = (wires.extended(number, width) for number in (aligned.larger, aligned.smaller))
     completes = wires.unless(differs, aligned.sticky)
-    total = words.add(builder, larger, words.invert_if(builder, differs, smaller), completes)
-    negative = wires.both(differs, words.bit(builder, total, width - 1))
-    body = words.resize(builder, total, width - 1)
+    total = wires.add(larger, wires.flip_if(differs, smaller), wires.cast(completes, uint(width)))
+    negative = wires.both(differs, wires.bit(total, width - 1))
+    body = wires.flip_if(negative, wires.low_bits(total, width - 1))
     completes = wires.unless(negative, aligned.sticky)
-    return words.increment(builder, words.invert_if(builder, negative, body), completes), negative
+    return wires.add(body, wires.cast(completes, body.type)), negative

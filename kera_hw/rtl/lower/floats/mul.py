@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
-from kera_hw.rtl.lower.floats import words
 from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, uint
 from kera_hw.rtl.lower.floats.ranks import funnel_right
 from kera_hw.rtl.lower.floats.rounding import increment, pack
@@ -23,16 +22,15 @@ def lower_mul(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     wires, form = Wires(builder), Format(kind)
     x, y = _Factor(wires, form, a), _Factor(wires, form, b)
     precision = form.fraction_bits + 1
-    product = words.multiply(builder, words.of(builder, x.significand), words.of(builder, y.significand))
+    product = wires.product(x.significand, y.significand)
     nan = wires.either(
         x.is_nan, y.is_nan, wires.both(x.is_top, y.is_zero), wires.both(y.is_top, x.is_zero)
     )
     sign = wires.unless(wires.differ(x.sign, y.sign), nan)
-    place = _place(wires, form, x, y, words.bit(builder, product, 2 * precision - 1))
+    place = _place(wires, form, x, y, wires.bit(product, 2 * precision - 1))
     # Bits 2p-1 and 2p-2 of the product are the places its highest bit may take; the window ends below the
     # rounding bit of the lower one.
-    scaled = words.scale(builder, product, 1 + place.offset)
-    window, sticky = funnel_right(wires, scaled, place.amount, precision + 2)
+    window, sticky = funnel_right(wires, wires.scaled(product, 1 + place.offset), place.amount, precision + 2)
     return pack(wires, form, sign, _round(wires, form, nan, place, window, sticky))
 
 

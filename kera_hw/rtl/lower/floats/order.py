@@ -14,8 +14,7 @@ from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats.elementary.exact import Exact
 from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires
-from kera_hw.rtl.lower.floats.words import MOST_BITS
-from kera_hw.types import FloatType
+from kera_hw.types import WORD_BITS, FloatType
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def relation(builder: Builder, kind: FloatType, a: Ref, b: Ref, or_equal: bool) 
     # A borrow of right - left means no. A bit below decides about equal ones.
     lowest = wires.invert(control([_or_equal(or_equal, *row) for row in rows]))
     left, right = wires.cat(high_left, left, lowest), wires.cat(high_right, right, wires.flag(False))
-    if wires.width(left) + 2 > MOST_BITS:
+    if wires.width(left) + 2 > WORD_BITS:  # no chain longer than a word
         return wires.differ(turned, wires.either(wires.invert(wires.less(right, left)), settled))
     # A bit above makes up for a borrow, and the highest one is turned by it.
     left = wires.cat(wires.const(0, 2), left)

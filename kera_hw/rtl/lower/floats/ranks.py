@@ -6,9 +6,7 @@ bits of the amount are used at a time, and the lowest one alone.
 from __future__ import annotations
 
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.floats import words
 from kera_hw.rtl.lower.floats.fields import Wires
-from kera_hw.rtl.lower.floats.words import Wide
 
 
 def rank_bounds(bits: int, last_alone: bool = True) -> list[tuple[int, int]]:
@@ -86,39 +84,38 @@ def _unlike(wires: Wires, piece: Ref, fill: Ref | None) -> Ref:
     return wires.either(*found)
 
 
-def funnel_right(wires: Wires, number: Wide, amount: Ref, width: int) -> tuple[Ref, Ref]:
+def funnel_right(wires: Wires, number: Ref, amount: Ref, width: int) -> tuple[Ref, Ref]:
     """The low ``width`` bits of ``number >> amount``, and whether a set bit fell off below.
 
     What lies above the result must be 0 for the amount given. Every rank keeps only what later ranks may
     still move into the result.
     """
-    builder = wires.builder
     sticky = wires.flag(False)
     for high, low in rank_bounds(wires.width(amount), last_alone=False):
         flags = [wires.bit(amount, k) for k in range(low, high + 1)]
         kept = width + (1 << low) - 1
         sticky = wires.either(sticky, _drops(wires, number, flags, low))
         choices = [
-            words.extract(builder, number, kept - 1 + (k << low), k << low) for k in range(1 << len(flags))
+            wires.window(number, kept - 1 + (k << low), k << low) for k in range(1 << len(flags))
         ]
         # Bits of one vector: conditions that a four-way multiplexer waits for together.
         step = wires.bits(amount, high, low)
         for k in range(len(flags)):
             flag = wires.bit(step, k)
-            choices = [words.select(builder, flag, b, a) for a, b in zip(choices[::2], choices[1::2])]
+            choices = [wires.select(flag, b, a) for a, b in zip(choices[::2], choices[1::2])]
         (number,) = choices
-    return words.resize(builder, number, width).word, sticky
+    return wires.extended(number, width), sticky
 
 
-def _drops(wires: Wires, number: Wide, flags: list[Ref], low: int) -> Ref:
+def _drops(wires: Wires, number: Ref, flags: list[Ref], low: int) -> Ref:
     """Whether a set bit lies below the place a rank moves to bit 0."""
-    body = number.width_bits
+    body = wires.width(number)
     found = wires.flag(False)
     for count in range(1, 1 << len(flags)):
         bottom, top = (count - 1) << low, min(body, count << low)
         if bottom >= body:
             continue
-        piece = words.any_set(wires.builder, words.extract(wires.builder, number, top - 1, bottom))
+        piece = wires.any(wires.bits(number, top - 1, bottom))
         found = wires.either(found, wires.both(piece, _reaches(wires, flags, count)))
     return found
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
-from kera_hw.rtl.lower.floats import iterative, recurrence, shifts, words
+from kera_hw.rtl.lower.floats import iterative, recurrence, shifts
 from kera_hw.rtl.lower.floats.divide import scaled
 from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires
 from kera_hw.rtl.lower.floats.rounding import decide, increment, pack
-from kera_hw.rtl.lower.floats.words import Wide
 from kera_hw.types import FloatType, IntType
 
 
@@ -29,32 +28,30 @@ def lower_sqrt(builder: Builder, kind: FloatType, a: Ref) -> Ref:
     doubled = wires.add(number.exponent, builder.const(form.span, form.bias))
     odd, field = wires.bit(doubled, 0), wires.right(doubled, 1)
     radicand = _radicand(wires, form, number.significand, odd)
-    root = recurrence.square_root(builder, radicand, leads=True)
+    root = recurrence.square_root(wires, radicand, leads=True)
     nan = wires.either(x.is_nan, wires.unless(x.sign, x.is_zero))
     infinite = wires.either(nan, x.is_top)
     if form.is_deep:
-        square = words.multiply(builder, root, root)
-        lost = words.any_set(builder, words.bitwise(builder, "bits.xor", square, radicand))
+        lost = wires.any(wires.differ(wires.product(root, root), radicand))
         return _round_deep(wires, form, x.sign, field, root, lost, nan, infinite, x.is_zero)
     return _round(wires, form, x.sign, field, root, nan, infinite, x.is_zero)
 
 
-def _radicand(wires: Wires, form: Format, significand: Ref, odd: Ref) -> Wide:
+def _radicand(wires: Wires, form: Format, significand: Ref, odd: Ref) -> Ref:
     """The significand, doubled for an odd exponent, above zeros: two bits for each digit of the root."""
     fraction = wires.low_bits(significand, form.fraction_bits)
     doubled = wires.cat(wires.flag(True), fraction, wires.const(0, 1))
     plain = wires.cat(wires.flag(False), wires.flag(True), fraction)
-    head = words.of(wires.builder, wires.select(odd, doubled, plain))
-    return words.scale(wires.builder, head, form.fraction_bits + 2)
+    return wires.scaled(wires.select(odd, doubled, plain), form.fraction_bits + 2)
 
 
 def _round(
-    wires: Wires, form: Format, sign: Ref, field: Ref, root: Wide, nan: Ref, infinite: Ref, zero: Ref
+    wires: Wires, form: Format, sign: Ref, field: Ref, root: Ref, nan: Ref, infinite: Ref, zero: Ref
 ) -> Ref:
     """Pack a root of F + 2 digits, the first of them 1, the last the rounding bit; ``field`` is in range."""
     special = wires.either(infinite, zero)
     keep = wires.invert(special)
-    digits = words.extract_word(wires.builder, root, form.fraction_bits, 0)
+    digits = wires.window(root, form.fraction_bits, 0)
     digits = wires.both(digits, wires.spread(keep, form.fraction_bits + 1))
     field = wires.resize(field, form.exponent_bits)
     base = wires.select(zero, wires.const(0, form.exponent_bits), field)
@@ -66,7 +63,7 @@ def _round(
 
 
 def _round_deep(
-    wires: Wires, form: Format, sign: Ref, field: Ref, root: Wide, lost: Ref, nan: Ref, infinite: Ref,
+    wires: Wires, form: Format, sign: Ref, field: Ref, root: Ref, lost: Ref, nan: Ref, infinite: Ref,
     zero: Ref,
 ) -> Ref:
     """The same for a field of any size; ``lost``: whether the root has digits beyond those given."""
@@ -77,8 +74,8 @@ def _round_deep(
     small = wires.less(field, builder.const(span, 1))
     places = wires.resize(wires.subtract(builder.const(span, 1), field), span.width_bits)
     amount = wires.select(small, places, wires.const(0, span.width_bits))
-    moved, dropped = shifts.shift_right_sticky(builder, root, amount)
-    digits = words.extract_word(builder, moved, precision, 0)
+    moved, dropped = shifts.shift_right_sticky(wires, root, amount)
+    digits = wires.window(moved, precision, 0)
     special = wires.either(infinite, zero)
     digits = wires.both(digits, wires.spread(wires.invert(special), precision + 1))
     field = wires.resize(wires.subtract(field, builder.const(span, 1)), form.exponent_bits)
@@ -108,11 +105,9 @@ def lower_rsqrt(builder: Builder, kind: FloatType, a: Ref) -> Ref:
     field = wires.subtract(most, half)
     zero = wires.const(0, 1)
     divisor = wires.select(odd, wires.cat(number.significand, zero), wires.cat(zero, number.significand))
-    dividend = words.constant(builder, (1 << (fraction + 1)) - 1, fraction + 2)
-    square, _ = recurrence.divide(
-        builder, dividend, words.of(builder, divisor), 2 * fraction + 4, below=1
-    )
-    root = recurrence.square_root(builder, square, leads=True)
+    dividend = wires.const((1 << (fraction + 1)) - 1, fraction + 2)
+    square, _ = recurrence.divide(wires, dividend, divisor, 2 * fraction + 4, below=1)
+    root = recurrence.square_root(wires, square, leads=True)
     nan = wires.either(x.is_nan, wires.unless(x.sign, x.is_zero))
     infinite = wires.either(nan, x.is_zero)
     if form.is_deep:  # where the root is exact, its digits end in ones: more are lost in any case

@@ -1,13 +1,11 @@
-"""Normalising sums of any width (``words``): the top bits come out, the rest only as a sticky bit."""
+"""Normalising sums of any width: the top bits come out, the rest only as a sticky bit."""
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.floats import shifts, words
 from kera_hw.rtl.lower.floats.fields import Format, Wires
 from kera_hw.rtl.lower.floats.ranks import funnel_right
-from kera_hw.rtl.lower.floats.words import Wide
 from kera_hw.types import IntType
 
 
@@ -26,15 +24,15 @@ class Normal:
     overflows: Ref
 
 
-def normalise(wires: Wires, value: Wide, scale: Ref, offset: int, form: Format) -> Normal:
+def normalise(wires: Wires, value: Ref, scale: Ref, offset: int, form: Format) -> Normal:
     """Move the highest set bit of ``value`` to its top, as far as the exponent allows.
 
     ``scale + offset - 1`` (signed; at least 1) is the biased exponent that the value has when the second bit
     below the top is its hidden bit, as in the sum of a product and an addend. The shift is the smaller of
     the leading zeros and ``scale + offset``.
     """
-    builder, width, kept = wires.builder, value.width_bits, form.fraction_bits + 2
-    zeros = shifts.leading_zeros(builder, value)
+    builder, width, kept = wires.builder, wires.width(value), form.fraction_bits + 2
+    zeros = wires.leading_zeros(value)
     span = scale.type
     assert isinstance(span, IntType)
     # The constant joins the count, beside which it is often a bit of its own.
@@ -48,7 +46,7 @@ def normalise(wires: Wires, value: Wide, scale: Ref, offset: int, form: Format) 
     amount = wires.select(stops, limit, wires.resize(zeros, bits))
     base = wires.select(stops, wires.const(0, span.width_bits), wires.resize(difference, span.width_bits))
     # A shift to the left by n is one to the right by most - n, from ``most`` places higher up.
-    raised = words.scale(builder, value, most - (width - kept))
+    raised = wires.scaled(value, most - (width - kept))
     head, sticky = funnel_right(wires, raised, wires.invert(amount), kept)
     low = wires.bits(base, form.exponent_bits - 1, 0)
     overflows = wires.either(

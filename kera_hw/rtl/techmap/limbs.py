@@ -1,8 +1,8 @@
-"""Unsigned numbers of any width, in one or more words of at most 64 bits, over the builder.
+"""Unsigned numbers wider than a word, in limbs: what operations on them are made of.
 
 Every function is total and keeps widths: a sum has its operands' width (modulo), a product the widths' sum.
-A number that fits one word becomes one plain operation, so that callers need not tell narrow formats from
-wide ones. Where the words are cut costs nothing: slices and joins are wiring.
+Where limbs are cut costs nothing: slices and joins are wiring. Each limb of a sum is a carry chain, so that
+registers may stand between them; products are cut into tiles of a multiplier's operands.
 """
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from dataclasses import dataclass
 
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder, width_of
-from kera_hw.types import BOOL, IntType
+from kera_hw.types import BOOL, WORD_BITS, IntType
 
-MOST_BITS = 64
-"""Width of the widest word."""
 _LIMB_BITS = 60
 """Width of a word of a longer number: a sum of two and its carry still fit one word."""
 _TILE_BITS = 18
@@ -60,7 +58,7 @@ def constant(builder: Builder, value: int, width_bits: int) -> Wide:
 
 def _layout(width_bits: int) -> list[int]:
     """Widths of the words of a number, least significant first, about equal."""
-    if width_bits <= MOST_BITS:
+    if width_bits <= WORD_BITS:
         return [width_bits]
     count = -(-width_bits // _LIMB_BITS)
     size = -(-width_bits // count)
@@ -209,22 +207,12 @@ def add(builder: Builder, a: Wide, b: Wide, carry: Ref | None = None) -> Wide:
     return Wide(tuple(limbs))
 
 
-def increment(builder: Builder, number: Wide, carry: Ref) -> Wide:
-    """``number + carry`` modulo 2^width."""
-    return add(builder, number, constant(builder, 0, number.width_bits), carry)
-
-
 def subtract(builder: Builder, a: Wide, b: Wide) -> Wide:
     """``a - b`` modulo 2^width, numbers of one width."""
     x, y = _even(builder, (a, b))
     if len(x.limbs) == 1:
         return Wide((builder.op("integer.sub", x.word, y.word),))
     return add(builder, x, bitwise(builder, "bits.not", y), builder.const(BOOL, 1))
-
-
-def add_or_subtract(builder: Builder, a: Wide, b: Wide, negative: Ref) -> Wide:
-    """``negative ? a - b : a + b`` modulo 2^width, in one chain."""
-    return add(builder, a, invert_if(builder, negative, b), negative)
 
 
 def multiply(builder: Builder, a: Wide, b: Wide) -> Wide:
@@ -234,7 +222,7 @@ def multiply(builder: Builder, a: Wide, b: Wide) -> Wide:
     fixed k, so every k gives two rows without overlap, and only rows are added.
     """
     width = a.width_bits + b.width_bits
-    if width <= MOST_BITS:
+    if width <= WORD_BITS:
         kind = unsigned(width)
         return Wide((builder.op("integer.mul", *(builder.cast(n.word, kind) for n in (a, b))),))
     count = -(-max(a.width_bits, b.width_bits) // _TILE_BITS)
@@ -273,11 +261,28 @@ def _row(builder: Builder, a: Sequence[Ref | None], b: Sequence[Ref | None], k: 
     return join(builder, *reversed(products))
 
 
-def gather(builder: Builder, flags: Sequence[Ref]) -> Wide:
-    """Bools as a number, the first the most significant."""
-    limbs: list[Ref] = []
-    end = len(flags)
-    for size in _layout(len(flags)):
-        limbs.append(cat(builder, flags[end - size : end]))
-        end -= size
-    return Wide(tuple(limbs))
+# Comparisons and counting
+
+
+def less(builder: Builder, a: Wide, b: Wide) -> Ref:
+    """``a < b``, numbers of one width: by the highest limb that differs."""
+    x, y = _even(builder, (a, b))
+    found = builder.const(BOOL, 0)
+    for p, q in zip(x.limbs, y.limbs):
+        equal = builder.op("compare.eq", p, q)
+        found = builder.op("bits.or", builder.op("compare.lt", p, q), builder.op("bits.and", equal, found))
+    return found
+
+
+def leading_zeros(builder: Builder, number: Wide) -> Ref:
+    """Zeros above the highest set bit, the width for zero, in the smallest type that holds the width."""
+    width = number.width_bits
+    kind = IntType.holding(0, width)
+    if width <= WORD_BITS:
+        return builder.cast(builder.op("bits.clz", number.word), kind)
+    low = width - WORD_BITS
+    upper = extract_word(builder, number, width - 1, low)
+    lower = leading_zeros(builder, extract(builder, number, low - 1, 0))
+    offset = builder.op("integer.add", builder.cast(lower, kind), builder.const(kind, WORD_BITS))
+    empty = builder.op("compare.eq", upper, builder.const(upper.type, 0))
+    return builder.select(empty, offset, builder.cast(builder.op("bits.clz", upper), kind))
