@@ -1,11 +1,10 @@
 """Graphs as text: one line a node, regions indented where they are held; stable across runs."""
 from __future__ import annotations
 
-import numpy as np
-
 from kera_hw.graph.node import Graph, Node, Origin, Region, Scopes, within
+from kera_hw.ops.core import decode_constant
 from kera_hw.ops.spec import AttrValue
-from kera_hw.types import Type, numpy_dtype, shape_of
+from kera_hw.types import Type, shape_of
 
 _MAX_ELEMENTS = 8
 
@@ -97,7 +96,7 @@ def _attr(value: AttrValue) -> str:
 def _constant(node: Node) -> str:
     kind, data = node.attr("type"), node.attr("value")
     assert isinstance(kind, Type) and isinstance(data, bytes)
-    values = np.frombuffer(data, numpy_dtype(kind)).ravel()
+    values = decode_constant(kind, data).ravel()
     if shape_of(kind) == ():
         return str(values[0])
     shown = ", ".join(str(v) for v in values[:_MAX_ELEMENTS])

@@ -3,8 +3,9 @@
 Checks: every operation is in the registry and has exactly its attributes in canonical order; output types
 equal what the typing rule gives; references name existing outputs; parameters agree in index and type with
 their region; constants have the size their type asks for and are in canonical form; regions in attributes
-are themselves sound; no integer of a program is wider than a word; an export's region takes the leaves of its parameters and state and gives the leaves of
-its result and next state, then its observations; initial state is constant.
+are themselves sound; no integer of a program is wider than a word; an export's region takes the leaves of
+its parameters and state and gives the leaves of its result and next state, then its observations; initial
+state is constant.
 Does not check: what the program means, index ranges, ownership, or effects' order (their own checkers do).
 """
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from kera_hw.graph import Ref, Store
+from kera_hw.ops.core import decode_constant
 from kera_hw.ops.spec import Array
 from kera_hw.types import FloatType, Type, element_type, numpy_dtype, shape_of
 
@@ -17,8 +18,7 @@ def constant_array(ref: Ref) -> Array | None:
         return None
     kind, data = ref.node.attr("type"), ref.node.attr("value")
     assert isinstance(kind, Type) and isinstance(data, bytes)
-    dtype = numpy_dtype(kind)
-    return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(shape_of(kind))
+    return decode_constant(kind, data)
 
 
 def splat_value(ref: Ref) -> int | None:

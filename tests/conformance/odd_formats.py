@@ -42,7 +42,7 @@ INTEGRAL = {"floor": np.floor, "ceil": np.ceil, "round": np.rint, "trunc": np.tr
 INTEGERS = tuple(IntType(width, signed) for width in (1, 2, 5, 8, 33, 64) for signed in (False, True))
 FIXED = (
     FixType(8, 4, True), FixType(6, 6, False), FixType(8, 8, True), FixType(33, 20, True),
-    FixType(12, 0, False),
+    FixType(12, 0, False), FixType(64, 64, False),
 )
 OTHERS = (F16, BF16, F32, FORMATS[2], FORMATS[13], FORMATS[41])  # beside the four: e2m3, e3m4, e6m2
 

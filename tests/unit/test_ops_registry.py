@@ -193,7 +193,6 @@ REJECTED: list[tuple[str, tuple[Type, ...], dict[str, object], str]] = [
     ("bits.reverse_bytes", (U3,), {}, "`reverse_bytes` takes integers of whole bytes, but u3 has 3 bits."),
     ("bits.extract", (U32,), {"high": 32, "low": 0}, "takes bits 32 down to 0, but u32 has bits 31"),
     ("bits.test", (U32,), {"index": 32}, "`test` takes bit 32"),
-    ("bits.cat", (U32, U32, U3), {}, "needs 67 bits, but integers end at 64."),
     ("convert.bitcast", (U32,), {"type": I3}, "`bitcast` keeps the bits, but u32 has 32 and i3 has 3."),
     ("convert.round_to", (X3,), {"type": U3, "mode": "floor", "overflow": "wrap"}, "rounds to a fixed-point"),
     ("convert.round_to", (X3,), {"type": X3, "mode": "up", "overflow": "wrap"}, "knows the modes floor"),

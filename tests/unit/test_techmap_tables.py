@@ -8,7 +8,7 @@ import pytest
 from kera_hw.graph.store import Store
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf
-from kera_hw.rtl.lower.floats.elementary.exact import Exact
+from kera_hw.rtl.lower.floats.wires import Wires
 from kera_hw.rtl.techmap import map_design
 from kera_hw.schedule.fpga.cells import Call
 from kera_hw.schedule.fpga.delay_model import DelayModel
@@ -25,7 +25,7 @@ def design_of(contents: list[int], index_bits: int) -> FlatDesign:
     store = Store()
     index_type = IntType(index_bits, False)
     index = store.param(0, index_type)
-    result = Exact(Builder(store)).lookup(index, contents)
+    result = Wires(Builder(store)).lookup(index, contents)
     width = result.type.width_bits
     return FlatDesign(
         "table", store.region([index_type], [result]), (FlatLeaf("in_i", 0, index_bits, index_type),),

@@ -21,7 +21,7 @@ from kera_hw.rtl.lower.budget import Meter, check_ports, check_state
 from kera_hw.rtl.lower.builder import Builder, width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatState, LoweringError
 from kera_hw.rtl.lower.floats import lowering as floats
-from kera_hw.rtl.lower.floats.elementary.exact import Exact
+from kera_hw.rtl.lower.floats.wires import Wires
 from kera_hw.rtl.lower.tensors import Handler
 from kera_hw.rtl.lower.values import Tensor, Value, elementwise, items_of, rebuild
 from kera_hw.support import Diagnostic
@@ -100,9 +100,9 @@ class Flattener:
 
     def _entry(self, table: Tensor, index: Ref) -> Ref:
         """An entry of a table of constants."""
-        exact, contents = Exact(self.builder), [self.builder.value(item) for item in table.items]
+        wires, contents = Wires(self.builder), [self.builder.value(item) for item in table.items]
         assert None not in contents, "functions read tables of constants"
-        word = exact.lookup(index, cast("list[int]", contents))
+        word = wires.lookup(index, cast("list[int]", contents))
         return self.builder.cast(word, table.items[0].type)
 
     def elementwise(self, node: Node, args: list[Value]) -> list[Value]:

@@ -63,7 +63,7 @@ class _Narrower:
 
     def _cut(self, node: Node) -> None:
         ref = Ref(node, 0)
-        result = _RULES[node.opcode](self, node)
+        result = RULES[node.opcode](self, node)
         assert result.width_bits == width_of(ref.type), f"{node.opcode} of {ref.type} gave another width"
         if is_wide(ref.type):
             self.numbers[ref] = result
@@ -218,7 +218,7 @@ def _moved(cut: _Narrower, number: Wide, places: int, left: bool, fill: Ref) -> 
     return limbs.join(builder, limbs.spread(builder, fill, places), kept)
 
 
-_RULES: Mapping[str, Callable[[_Narrower, Node], Wide]] = {
+RULES: Mapping[str, Callable[[_Narrower, Node], Wide]] = {
     "core.constant": _constant,
     "integer.add": _add,
     "integer.sub": _subtract,

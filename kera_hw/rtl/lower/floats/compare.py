@@ -4,8 +4,9 @@ from __future__ import annotations
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats import order
-from kera_hw.rtl.lower.floats.fields import Fields, Wires, unpack
+from kera_hw.rtl.lower.floats.fields import Fields, unpack
 from kera_hw.rtl.lower.floats.units import Unit
+from kera_hw.rtl.lower.floats.wires import Wires
 from kera_hw.types import FloatType
 
 

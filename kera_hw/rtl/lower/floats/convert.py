@@ -5,10 +5,11 @@ from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats import shifts
 from kera_hw.rtl.lower.floats.counted import counted
-from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, uint, unpack
+from kera_hw.rtl.lower.floats.fields import Fields, Format, unpack
 from kera_hw.rtl.lower.floats.normal import normalise, round_staged
 from kera_hw.rtl.lower.floats.ranks import shift_right, shift_right_sticky
 from kera_hw.rtl.lower.floats.rounding import decide
+from kera_hw.rtl.lower.floats.wires import Wires, uint
 from kera_hw.types import BoolType, FixType, FloatType, IntType, Type
 
 
@@ -41,7 +42,6 @@ def from_integer(builder: Builder, source: Type, target: FloatType, raw: Ref) ->
         size = wires.cat(size, wires.const(0, missing))
     scale = form.bias + kind.width_bits - 2 - fraction
     if scale < 1:  # the value may be subnormal: zeros above it, up to where a hidden bit would stand
-        assert wires.width(size) + 1 - scale <= 64, f"no word holds {source} beside a hidden bit of {target}"
         size, scale = wires.cat(wires.const(0, 1 - scale), size), 1
     return wires.cat(sign, _scaled(wires, form, size, scale))
 

@@ -7,7 +7,8 @@ no subtraction either: the moves not made, read as a number, count up from the f
 from __future__ import annotations
 
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.floats.fields import Format, Wires, uint
+from kera_hw.rtl.lower.floats.fields import Format
+from kera_hw.rtl.lower.floats.wires import Wires, uint
 
 
 def counted(wires: Wires, form: Format, bits: Ref, negative: Ref) -> Ref:

@@ -11,11 +11,12 @@ from kera_hw.graph.laws.floats import inverse_of
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats import iterative, recurrence
-from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, uint
+from kera_hw.rtl.lower.floats.fields import Fields, Format
 from kera_hw.rtl.lower.floats.kinds import kind_flags, quotient_kind
 from kera_hw.rtl.lower.floats.mul import lower_mul
 from kera_hw.rtl.lower.floats.ranks import funnel_right, shift_left
 from kera_hw.rtl.lower.floats.rounding import decide, increment, pack
+from kera_hw.rtl.lower.floats.wires import Wires, uint
 from kera_hw.types import FloatType, IntType
 
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats import shifts
-from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, uint, unpack
+from kera_hw.rtl.lower.floats.fields import Fields, Format, unpack
 from kera_hw.rtl.lower.floats.rounding import decide, increment, pack
 from kera_hw.rtl.lower.floats.widening import normalise
+from kera_hw.rtl.lower.floats.wires import Wires, uint
 from kera_hw.types import FloatType, IntType
 
 _GUARDS = 2

@@ -12,10 +12,10 @@ from itertools import product
 
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
-from kera_hw.rtl.lower.floats.elementary.exact import Exact
-from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires
+from kera_hw.rtl.lower.floats.fields import Fields, Format
 from kera_hw.rtl.lower.floats.kinds import kind_flags, quotient_kind
 from kera_hw.rtl.lower.floats.rounding import increment, pack
+from kera_hw.rtl.lower.floats.wires import Wires
 from kera_hw.rtl.lower.folding import cycles_of, fold
 from kera_hw.types import FloatType, IntType
 
@@ -83,7 +83,7 @@ def _move_up(builder: Builder, state: list[Ref]) -> list[Ref]:
         for up, far_up, down, far_down in product((0, 1), repeat=4)
     ]
     case = wires.cat(higher, four_more, lower, four_less)
-    table = wires.resize(Exact(builder).lookup(case, rows), wires.width(change))
+    table = wires.resize(Wires(builder).lookup(case, rows), wires.width(change))
     place = wires.add(place, wires.cast(wires.cast(change, IntType(wires.width(change), True)), place.type))
     return [top, bottom, place, table, sign, *quotient_kind(wires, *kinds), *kinds]
 

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.floats.fields import Fields, Wires
+from kera_hw.rtl.lower.floats.fields import Fields
+from kera_hw.rtl.lower.floats.wires import Wires
 
 
 def kind_flags(wires: Wires, fields: Fields) -> tuple[Ref, Ref, Ref]:

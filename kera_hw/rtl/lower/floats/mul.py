@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
-from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires, uint
+from kera_hw.rtl.lower.floats.fields import Fields, Format
 from kera_hw.rtl.lower.floats.ranks import funnel_right
 from kera_hw.rtl.lower.floats.rounding import increment, pack
+from kera_hw.rtl.lower.floats.wires import Wires, uint
 from kera_hw.types import FloatType, IntType
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.floats.fields import Format, Wires
+from kera_hw.rtl.lower.floats.fields import Format
 from kera_hw.rtl.lower.floats.ranks import rank_bounds
 from kera_hw.rtl.lower.floats.rounding import increment
+from kera_hw.rtl.lower.floats.wires import Wires
 from kera_hw.types import IntType
 
 

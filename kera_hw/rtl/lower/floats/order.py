@@ -12,8 +12,8 @@ from itertools import product
 
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
-from kera_hw.rtl.lower.floats.elementary.exact import Exact
-from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires
+from kera_hw.rtl.lower.floats.fields import Fields, Format
+from kera_hw.rtl.lower.floats.wires import Wires
 from kera_hw.types import WORD_BITS, FloatType
 
 
@@ -76,7 +76,7 @@ def relation(builder: Builder, kind: FloatType, a: Ref, b: Ref, or_equal: bool) 
     asked = [_question(or_equal, *row) for row in rows]
 
     def control(values: list[bool]) -> Ref:
-        return wires.bit(Exact(builder).lookup(case, [int(value) for value in values]), 0)
+        return wires.bit(Wires(builder).lookup(case, [int(value) for value in values]), 0)
 
     masks_y = control([row.masks_y for row in asked])
     left, right = _fractions(wires, x.fraction, y.fraction, masks_y, control([row.widens for row in asked]))

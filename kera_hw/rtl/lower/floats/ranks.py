@@ -6,7 +6,7 @@ bits of the amount are used at a time, and the lowest one alone.
 from __future__ import annotations
 
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.floats.fields import Wires
+from kera_hw.rtl.lower.floats.wires import Wires
 
 
 def rank_bounds(bits: int, last_alone: bool = True) -> list[tuple[int, int]]:

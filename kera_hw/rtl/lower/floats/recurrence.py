@@ -9,7 +9,7 @@ Ercegovac and Lang, "Digital Arithmetic", 2004, chapters 5 and 6.
 from __future__ import annotations
 
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.floats.fields import Wires
+from kera_hw.rtl.lower.floats.wires import Wires
 
 
 def divide(wires: Wires, a: Ref, b: Ref, count: int, below: int = 0) -> tuple[Ref, Ref]:

@@ -8,7 +8,8 @@ greatest finite number into infinity.
 from __future__ import annotations
 
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.floats.fields import Format, Wires, uint
+from kera_hw.rtl.lower.floats.fields import Format
+from kera_hw.rtl.lower.floats.wires import Wires, uint
 
 
 def decide(wires: Wires, value: Ref, extra: int, sticky: Ref) -> Ref:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.floats.fields import Wires
+from kera_hw.rtl.lower.floats.wires import Wires
 
 
 def shift_right_sticky(wires: Wires, value: Ref, amount: Ref) -> tuple[Ref, Ref]:

@@ -12,8 +12,9 @@ from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats import iterative, recurrence, shifts
 from kera_hw.rtl.lower.floats.divide import scaled
-from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires
+from kera_hw.rtl.lower.floats.fields import Fields, Format
 from kera_hw.rtl.lower.floats.rounding import decide, increment, pack
+from kera_hw.rtl.lower.floats.wires import Wires
 from kera_hw.types import FloatType, IntType
 
 

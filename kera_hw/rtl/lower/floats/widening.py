@@ -4,8 +4,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.floats.fields import Format, Wires
+from kera_hw.rtl.lower.floats.fields import Format
 from kera_hw.rtl.lower.floats.ranks import funnel_right
+from kera_hw.rtl.lower.floats.wires import Wires
 from kera_hw.types import IntType
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats.elementary import logarithm_data as data
-from kera_hw.rtl.lower.floats.elementary.exact import Exact
 from kera_hw.rtl.lower.floats.elementary.polynomial import evaluate
-from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires
+from kera_hw.rtl.lower.floats.fields import Fields, Format
+from kera_hw.rtl.lower.floats.wires import Wires
 from kera_hw.types import FloatType
 
 OFFSET_BITS = 15
@@ -34,61 +34,62 @@ def lower_log2(builder: Builder, kind: FloatType, word: Ref) -> Ref:
 
 
 def _lower(builder: Builder, kind: FloatType, word: Ref, natural: bool) -> Ref:
-    exact, wires, form = Exact(builder), Wires(builder), Format(kind)
+    wires, form = Wires(builder), Format(kind)
     fields = Fields(wires, form, word)
-    exponent, fraction = normalised(exact, wires, fields)
-    near = exact.bit(fraction, 22)  # 1.5 and above: the next power of two is nearer
-    k = exact.add(exponent, exact.const(-form.bias), near)
-    distance = exact.select(near, exact.sub(exact.const(1 << 23), fraction), exact.shl(fraction, 1))
-    segment = builder.cast(wires.cat(near, exact.bits(distance, 22, OFFSET_BITS)), exact.const(511).type)
-    offset = exact.bits(distance, OFFSET_BITS - 1, 0)
+    exponent, fraction = normalised(wires, fields)
+    near = wires.digit(fraction, 22)  # 1.5 and above: the next power of two is nearer
+    k = wires.sum_of(exponent, wires.integer(-form.bias), near)
+    rest = wires.difference(wires.integer(1 << 23), fraction)
+    distance = wires.choose(near, rest, wires.raised(fraction, 1))
+    segment = builder.cast(wires.cat(near, wires.piece(distance, 22, OFFSET_BITS)), wires.integer(511).type)
+    offset = wires.piece(distance, OFFSET_BITS - 1, 0)
     table = data.NATURAL if natural else data.BINARY
-    part = exact.fit(evaluate(exact, table, segment, offset, OFFSET_BITS), (0, (1 << data.POINT) - 1))
-    below = exact.less(k, exact.const(0))
-    alone = exact.equal(k, exact.const(0))
+    part = wires.fit(evaluate(wires, table, segment, offset, OFFSET_BITS), (0, (1 << data.POINT) - 1))
+    below = wires.is_below(k, wires.integer(0))
+    alone = wires.is_equal(k, wires.integer(0))
     negative = wires.either(below, wires.both(alone, near))
-    window = _window(exact, wires, part, k, wires.differ(below, near), natural)
-    top = exact.select(alone, exact.const(_NEAR_TOP), exact.const(_SUM_TOP))
-    magnitude = _rounded(exact, wires, form, window, top)
+    window = _window(wires, part, k, wires.differ(below, near), natural)
+    top = wires.choose(alone, wires.integer(_NEAR_TOP), wires.integer(_SUM_TOP))
+    magnitude = _rounded(wires, form, window, top)
     return _specials(wires, form, fields, magnitude, negative)
 
 
-def normalised(exact: Exact, wires: Wires, fields: Fields) -> tuple[Ref, Ref]:
+def normalised(wires: Wires, fields: Fields) -> tuple[Ref, Ref]:
     """Exponent and fraction as if subnormals had a hidden bit."""
     zeros = wires.leading_zeros(fields.fraction)
-    moved = exact.bits(exact.variable_shl(fields.fraction, exact.fit(zeros, (0, 22))), 21, 0)
+    moved = wires.piece(wires.raised_by(fields.fraction, wires.fit(zeros, (0, 22))), 21, 0)
     small = fields.is_small
-    fraction = exact.select(small, exact.shl(moved, 1), fields.fraction)
-    return exact.select(small, exact.sub(exact.const(0), zeros), fields.exponent), fraction
+    fraction = wires.choose(small, wires.raised(moved, 1), fields.fraction)
+    return wires.choose(small, wires.difference(wires.integer(0), zeros), fields.exponent), fraction
 
 
-def _window(exact: Exact, wires: Wires, part: Ref, k: Ref, opposed: Ref, natural: bool) -> Ref:
+def _window(wires: Wires, part: Ref, k: Ref, opposed: Ref, natural: bool) -> Ref:
     """The upper bits of |log x|: of the part alone for k = 0, else of |k| ln 2 plus or minus it."""
-    alone = exact.equal(k, exact.const(0))
-    count = exact.fit(exact.negate_if(exact.less(k, exact.const(0)), k), (0, 149))
+    alone = wires.is_equal(k, wires.integer(0))
+    count = wires.fit(wires.negated_if(wires.is_below(k, wires.integer(0)), k), (0, 149))
     if natural:
-        high, low = exact.shr(count, 4), exact.bits(count, 3, 0)
-        multiple = exact.add(exact.lookup(high, data.LN2_HIGH), exact.lookup(low, data.LN2_LOW))
+        high, low = wires.lowered(count, 4), wires.piece(count, 3, 0)
+        multiple = wires.sum_of(wires.lookup(high, data.LN2_HIGH), wires.lookup(low, data.LN2_LOW))
     else:
-        multiple = exact.shl(count, _SUM_POINT)
-    aligned = exact.shr(part, data.POINT - _SUM_POINT)
-    total = exact.add(multiple, exact.negate_if(opposed, aligned))
+        multiple = wires.raised(count, _SUM_POINT)
+    aligned = wires.lowered(part, data.POINT - _SUM_POINT)
+    total = wires.sum_of(multiple, wires.negated_if(opposed, aligned))
     width = _SUM_POINT + _SUM_TOP + 1
-    total_window = exact.bits(total, width - 1, width - _WINDOW)
-    part_window = exact.bits(part, data.POINT - 1, data.POINT - _WINDOW)
-    return exact.select(alone, part_window, total_window)
+    total_window = wires.piece(total, width - 1, width - _WINDOW)
+    part_window = wires.piece(part, data.POINT - 1, data.POINT - _WINDOW)
+    return wires.choose(alone, part_window, total_window)
 
 
-def _rounded(exact: Exact, wires: Wires, form: Format, window: Ref, top: Ref) -> Ref:
+def _rounded(wires: Wires, form: Format, window: Ref, top: Ref) -> Ref:
     """Magnitude bits of a window whose highest bit weighs 2^top: 0, or far from subnormal."""
     window = wires.resize(window, _WINDOW)
     zeros = wires.leading_zeros(window)
-    kept = exact.bits(wires.left(window, zeros), _WINDOW - 1, _WINDOW - 25)
-    field = exact.sub(exact.add(top, exact.const(form.bias - 1)), zeros)
-    field = exact.fit(field, (0, form.top))  # wrong for 0 alone, which is chosen below
-    rounded = exact.shr(exact.add(kept, exact.const(1)), 1)
-    magnitude = exact.bits(exact.add(exact.shl(field, form.fraction_bits), rounded), form.width - 2, 0)
-    return exact.select(wires.none(window), exact.const(0), magnitude)
+    kept = wires.piece(wires.left(window, zeros), _WINDOW - 1, _WINDOW - 25)
+    field = wires.difference(wires.sum_of(top, wires.integer(form.bias - 1)), zeros)
+    field = wires.fit(field, (0, form.top))  # wrong for 0 alone, which is chosen below
+    rounded = wires.lowered(wires.sum_of(kept, wires.integer(1)), 1)
+    magnitude = wires.piece(wires.sum_of(wires.raised(field, form.fraction_bits), rounded), form.width - 2, 0)
+    return wires.choose(wires.none(window), wires.integer(0), magnitude)
 
 
 def _specials(wires: Wires, form: Format, fields: Fields, magnitude: Ref, negative: Ref) -> Ref:

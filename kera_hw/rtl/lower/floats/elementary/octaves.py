@@ -13,11 +13,11 @@ from types import ModuleType
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats.elementary import erf_data, tanh_data
-from kera_hw.rtl.lower.floats.elementary.exact import Exact
 from kera_hw.rtl.lower.floats.elementary.logarithm import normalised
 from kera_hw.rtl.lower.floats.elementary.nearest import round_positive
 from kera_hw.rtl.lower.floats.elementary.polynomial import evaluate
-from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires
+from kera_hw.rtl.lower.floats.fields import Fields, Format
+from kera_hw.rtl.lower.floats.wires import Wires
 from kera_hw.types import FloatType
 
 _CUT_BITS = 4
@@ -32,65 +32,65 @@ class Place:
     offset: Ref
 
 
-def locate(exact: Exact, data: ModuleType, exponent: Ref, fraction: Ref) -> Place:
+def locate(wires: Wires, data: ModuleType, exponent: Ref, fraction: Ref) -> Place:
     """The segment of an exponent field and fraction; below the first octave, as if in it.
 
     ``data.FIRST`` is the exponent field of the first octave; ``data.SEGMENTS`` and ``data.CUTS`` give every
     octave's first segment and the logarithm of their number.
     """
-    below = exact.less(exponent, exact.const(data.FIRST))
-    above = exact.fit(exact.sub(exponent, exact.const(data.FIRST)), None)
-    octave = exact.select(below, exact.const(0), above)
+    below = wires.is_below(exponent, wires.integer(data.FIRST))
+    above = wires.fit(wires.difference(exponent, wires.integer(data.FIRST)), None)
+    octave = wires.choose(below, wires.integer(0), above)
     last = len(data.SEGMENTS) - 1
-    octave = exact.fit(octave, (0, (1 << last.bit_length()) - 1))  # further octaves are somebody else's
-    packed = exact.lookup(octave, [
+    octave = wires.fit(octave, (0, (1 << last.bit_length()) - 1))  # further octaves are somebody else's
+    packed = wires.lookup(octave, [
         first << _CUT_BITS | cuts for first, cuts in zip(data.SEGMENTS, data.CUTS)
     ])
-    cuts = exact.fit(exact.bits(packed, _CUT_BITS - 1, 0), (0, max(data.CUTS)))
-    moved = exact.variable_shl(fraction, cuts)
+    cuts = wires.fit(wires.piece(packed, _CUT_BITS - 1, 0), (0, max(data.CUTS)))
+    moved = wires.raised_by(fraction, cuts)
     count = len(data.TABLE[0])
-    first = exact.shr(packed, _CUT_BITS)
-    segment = exact.fit(exact.add(first, exact.bits(moved, 22 + max(data.CUTS), 23)), (0, count - 1))
-    return Place(octave, segment, exact.bits(moved, 22, 23 - data.OFFSET_BITS))
+    first = wires.lowered(packed, _CUT_BITS)
+    segment = wires.fit(wires.sum_of(first, wires.piece(moved, 22 + max(data.CUTS), 23)), (0, count - 1))
+    return Place(octave, segment, wires.piece(moved, 22, 23 - data.OFFSET_BITS))
 
 
 def lower_tanh(builder: Builder, kind: FloatType, word: Ref) -> Ref:
     """tanh, correctly rounded."""
-    exact, wires, form = Exact(builder), Wires(builder), Format(kind)
+    wires, form = Wires(builder), Format(kind)
     fields = Fields(wires, form, word)
-    magnitude = _octaves(exact, tanh_data, fields.exponent, fields.fraction)
-    own = exact.less(fields.exponent, exact.const(tanh_data.FIRST))
-    magnitude = exact.select(own, fields.magnitude, magnitude)
-    return _finish(exact, wires, form, fields, tanh_data, magnitude)
+    magnitude = _octaves(wires, tanh_data, fields.exponent, fields.fraction)
+    own = wires.is_below(fields.exponent, wires.integer(tanh_data.FIRST))
+    magnitude = wires.choose(own, fields.magnitude, magnitude)
+    return _finish(wires, form, fields, tanh_data, magnitude)
 
 
 def lower_erf(builder: Builder, kind: FloatType, word: Ref) -> Ref:
     """erf, correctly rounded."""
-    exact, wires, form = Exact(builder), Wires(builder), Format(kind)
+    wires, form = Wires(builder), Format(kind)
     fields = Fields(wires, form, word)
-    exponent, fraction = normalised(exact, wires, fields)
-    magnitude = _octaves(exact, erf_data, exponent, fraction)
-    magnitude = exact.select(fields.is_zero, exact.const(0), magnitude)
-    return _finish(exact, wires, form, fields, erf_data, magnitude)
+    exponent, fraction = normalised(wires, fields)
+    magnitude = _octaves(wires, erf_data, exponent, fraction)
+    magnitude = wires.choose(fields.is_zero, wires.integer(0), magnitude)
+    return _finish(wires, form, fields, erf_data, magnitude)
 
 
-def _octaves(exact: Exact, data: ModuleType, exponent: Ref, fraction: Ref) -> Ref:
-    place = locate(exact, data, exponent, fraction)
-    value = evaluate(exact, data.TABLE, place.segment, place.offset, data.OFFSET_BITS)
-    value = exact.fit(value, (1 << data.POINT, (4 << data.POINT) - 1))
-    scale = exact.lookup(place.octave, data.SCALES)
-    low, high = exact.range(exponent)
+def _octaves(wires: Wires, data: ModuleType, exponent: Ref, fraction: Ref) -> Ref:
+    place = locate(wires, data, exponent, fraction)
+    value = evaluate(wires, data.TABLE, place.segment, place.offset, data.OFFSET_BITS)
+    value = wires.fit(value, (1 << data.POINT, (4 << data.POINT) - 1))
+    scale = wires.lookup(place.octave, data.SCALES)
+    low, high = wires.range(exponent)
     last = data.FIRST + len(data.SEGMENTS) - 1
-    field = exact.add(exact.fit(exponent, (low, min(high, last))), scale)
-    return round_positive(exact, value, data.POINT, exact.fit(field, (low - 1, 127)))
+    field = wires.sum_of(wires.fit(exponent, (low, min(high, last))), scale)
+    return round_positive(wires, value, data.POINT, wires.fit(field, (low - 1, 127)))
 
 
 def _finish(
-    exact: Exact, wires: Wires, form: Format, fields: Fields, data: ModuleType, magnitude: Ref,
+    wires: Wires, form: Format, fields: Fields, data: ModuleType, magnitude: Ref,
 ) -> Ref:
     """The word: 1 past the last octave, NaN for NaN, the argument's sign."""
     last = data.FIRST + len(data.SEGMENTS) - 1
-    past = exact.less(exact.const(last), fields.exponent)
+    past = wires.is_below(wires.integer(last), fields.exponent)
     one = wires.const(form.bias << form.fraction_bits, form.width - 1)
     result = wires.select(past, one, wires.resize(magnitude, form.width - 1))
     result = wires.select(fields.is_nan, wires.const(form.nan, form.width - 1), result)

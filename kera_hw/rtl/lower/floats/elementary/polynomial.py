@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kera_hw.graph.node import Ref
-from kera_hw.rtl.lower.floats.elementary.exact import Exact
+from kera_hw.rtl.lower.floats.wires import Wires
 
 
 def evaluate(
-    exact: Exact, table: Sequence[Sequence[int]], segment: Ref, offset: Ref, offset_bits: int,
+    wires: Wires, table: Sequence[Sequence[int]], segment: Ref, offset: Ref, offset_bits: int,
 ) -> Ref:
     """The polynomial of ``segment`` at ``offset``: ``table`` has one column per power, lowest first.
 
     Each step floors to the unit.
     """
     *columns, last = table
-    value = exact.lookup(segment, last)
+    value = wires.lookup(segment, last)
     for column in reversed(columns):
-        value = exact.add(exact.lookup(segment, column), exact.mul_shr(value, offset, offset_bits))
+        value = wires.sum_of(wires.lookup(segment, column), wires.times_lowered(value, offset, offset_bits))
     return value

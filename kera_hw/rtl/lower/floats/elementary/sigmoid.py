@@ -10,7 +10,6 @@ from __future__ import annotations
 from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats.elementary import sigmoid_data as data
-from kera_hw.rtl.lower.floats.elementary.exact import TILE_BITS, Exact
 from kera_hw.rtl.lower.floats.elementary.exponential import (
     LAST_NATURAL,
     POINT,
@@ -23,7 +22,8 @@ from kera_hw.rtl.lower.floats.elementary.exponential import (
 from kera_hw.rtl.lower.floats.elementary.nearest import round_positive
 from kera_hw.rtl.lower.floats.elementary.octaves import locate
 from kera_hw.rtl.lower.floats.elementary.polynomial import evaluate
-from kera_hw.rtl.lower.floats.fields import Fields, Format, Wires
+from kera_hw.rtl.lower.floats.fields import Fields, Format
+from kera_hw.rtl.lower.floats.wires import TILE_BITS, Wires
 from kera_hw.types import FloatType
 
 _HALF = 126
@@ -32,14 +32,14 @@ _HALF = 126
 
 def lower_sigmoid(builder: Builder, kind: FloatType, word: Ref) -> Ref:
     """sigmoid, correctly rounded."""
-    exact, wires, form = Exact(builder), Wires(builder), Format(kind)
+    wires, form = Wires(builder), Format(kind)
     fields = Fields(wires, form, word)
-    value, field = _value(exact, wires, fields)
-    magnitude = round_positive(exact, value, VALUE_POINT, field)
-    huge = exact.less(exact.const(LAST_NATURAL), fields.exponent)
-    limit = exact.select(fields.sign, exact.const(0), exact.const(form.bias << form.fraction_bits))
-    magnitude = exact.select(huge, limit, magnitude)
-    magnitude = exact.select(fields.is_nan, exact.const(form.nan), magnitude)
+    value, field = _value(wires, fields)
+    magnitude = round_positive(wires, value, VALUE_POINT, field)
+    huge = wires.is_below(wires.integer(LAST_NATURAL), fields.exponent)
+    limit = wires.choose(fields.sign, wires.integer(0), wires.integer(form.bias << form.fraction_bits))
+    magnitude = wires.choose(huge, limit, magnitude)
+    magnitude = wires.choose(fields.is_nan, wires.integer(form.nan), magnitude)
     return builder.cast(magnitude, form.word)
 
 
@@ -49,66 +49,66 @@ def lower_silu(builder: Builder, kind: FloatType, word: Ref) -> Ref:
     Below 2^-25 it lies above x / 2 by less than anything computed, and x / 2 may be half-way between
     subnormal floats: there the factor is a little above 1/2 for positive x, a little below for negative.
     """
-    exact, wires, form = Exact(builder), Wires(builder), Format(kind)
+    wires, form = Wires(builder), Format(kind)
     fields = Fields(wires, form, word)
-    value, field = _value(exact, wires, fields)
+    value, field = _value(wires, fields)
     one = 1 << VALUE_POINT
-    nearly = exact.select(fields.sign, exact.const(one - 1), exact.const(one + 1))
-    tiny = exact.less(fields.exponent, exact.const(TINY))
-    value = exact.select(tiny, nearly, value)
-    field = exact.select(tiny, exact.const(form.bias - 1), field)
-    upper, lower = exact.bits(fields.significand, 23, 6), exact.bits(fields.significand, 5, 0)
-    product = exact.add(exact.mul_shr(value, upper, 17), exact.mul_shr(value, lower, 23))
-    scale = exact.fit(exact.add(fields.scale, exact.const(-form.bias)), (1 - form.bias, 7))
-    magnitude = round_positive(exact, product, VALUE_POINT, exact.add(field, scale))
-    huge = exact.less(exact.const(LAST_NATURAL), fields.exponent)
-    limit = exact.select(fields.sign, exact.const(0), fields.magnitude)
-    magnitude = exact.select(huge, limit, magnitude)
-    magnitude = exact.select(fields.is_nan, exact.const(form.nan), magnitude)
+    nearly = wires.choose(fields.sign, wires.integer(one - 1), wires.integer(one + 1))
+    tiny = wires.is_below(fields.exponent, wires.integer(TINY))
+    value = wires.choose(tiny, nearly, value)
+    field = wires.choose(tiny, wires.integer(form.bias - 1), field)
+    upper, lower = wires.piece(fields.significand, 23, 6), wires.piece(fields.significand, 5, 0)
+    product = wires.sum_of(wires.times_lowered(value, upper, 17), wires.times_lowered(value, lower, 23))
+    scale = wires.fit(wires.sum_of(fields.scale, wires.integer(-form.bias)), (1 - form.bias, 7))
+    magnitude = round_positive(wires, product, VALUE_POINT, wires.sum_of(field, scale))
+    huge = wires.is_below(wires.integer(LAST_NATURAL), fields.exponent)
+    limit = wires.choose(fields.sign, wires.integer(0), fields.magnitude)
+    magnitude = wires.choose(huge, limit, magnitude)
+    magnitude = wires.choose(fields.is_nan, wires.integer(form.nan), magnitude)
     return wires.cat(wires.unless(fields.sign, fields.is_nan), wires.resize(magnitude, form.width - 1))
 
 
-def _value(exact: Exact, wires: Wires, fields: Fields) -> tuple[Ref, Ref]:
+def _value(wires: Wires, fields: Fields) -> tuple[Ref, Ref]:
     """sigmoid(x) for |x| < 128: a value with 57 fraction bits, at least 1 but for a few units; its field."""
-    size = fixed_point(exact, wires, fields, LAST_NATURAL)
-    small = exact.less(fields.exponent, exact.const(_HALF))
-    upper = _upper(exact, fields, size, small)
-    n, rest = reduce_natural(exact, exact.sub(exact.const(0), size))
-    lower = _product(exact, power_of_rest(exact, rest, True), upper)
-    complement = exact.shl(exact.sub(exact.const(1 << data.POINT), upper), 2)
-    complement = exact.fit(complement, (1 << data.POINT, 2 << data.POINT))
-    value = exact.select(small, complement, lower)
-    field = exact.select(small, exact.const(125), exact.add(n, exact.const(126)))
-    value = exact.select(fields.sign, value, exact.shl(upper, 1))
-    return value, exact.select(fields.sign, field, exact.const(126))
+    size = fixed_point(wires, fields, LAST_NATURAL)
+    small = wires.is_below(fields.exponent, wires.integer(_HALF))
+    upper = _upper(wires, fields, size, small)
+    n, rest = reduce_natural(wires, wires.difference(wires.integer(0), size))
+    lower = _product(wires, power_of_rest(wires, rest, True), upper)
+    complement = wires.raised(wires.difference(wires.integer(1 << data.POINT), upper), 2)
+    complement = wires.fit(complement, (1 << data.POINT, 2 << data.POINT))
+    value = wires.choose(small, complement, lower)
+    field = wires.choose(small, wires.integer(125), wires.sum_of(n, wires.integer(126)))
+    value = wires.choose(fields.sign, value, wires.raised(upper, 1))
+    return value, wires.choose(fields.sign, field, wires.integer(126))
 
 
-def _upper(exact: Exact, fields: Fields, size: Ref, small: Ref) -> Ref:
+def _upper(wires: Wires, fields: Fields, size: Ref, small: Ref) -> Ref:
     """sigmoid(|x|) with ``data.POINT`` fraction bits, for |x| < 128."""
-    place = locate(exact, data, fields.exponent, fields.fraction)
-    curve = evaluate(exact, data.TABLE, place.segment, place.offset, data.OFFSET_BITS)
-    low_size = exact.bits(size, POINT - 2, 0)
-    line = exact.shl(exact.select(small, low_size, exact.const(0)), data.POINT - POINT - 2)
-    return exact.fit(exact.add(curve, line), ((1 << data.POINT - 1) - 64, 1 << data.POINT))
+    place = locate(wires, data, fields.exponent, fields.fraction)
+    curve = evaluate(wires, data.TABLE, place.segment, place.offset, data.OFFSET_BITS)
+    low_size = wires.piece(size, POINT - 2, 0)
+    line = wires.raised(wires.choose(small, low_size, wires.integer(0)), data.POINT - POINT - 2)
+    return wires.fit(wires.sum_of(curve, line), ((1 << data.POINT - 1) - 64, 1 << data.POINT))
 
 
-def _product(exact: Exact, power: Ref, upper: Ref) -> Ref:
+def _product(wires: Wires, power: Ref, upper: Ref) -> Ref:
     """``2 power upper`` with 57 fraction bits, as its factors: all but the lowest partial product."""
 
     def pieces(value: Ref, lowest: int) -> list[Ref]:
         last = lowest + 2 * TILE_BITS
-        parts = [exact.bits(value, low + TILE_BITS - 1, low) for low in (lowest, lowest + TILE_BITS)]
-        return [*parts, exact.shr(value, last)]
+        parts = [wires.piece(value, low + TILE_BITS - 1, low) for low in (lowest, lowest + TILE_BITS)]
+        return [*parts, wires.lowered(value, last)]
 
     p, q = pieces(power, 5), pieces(upper, 4)
 
     def diagonal(*pairs: tuple[int, int]) -> Ref:
-        return exact.add(*(exact.mul(p[i], q[j]) for i, j in pairs))
+        return wires.sum_of(*(wires.times(p[i], q[j]) for i, j in pairs))
 
     # Diagonals weigh 2^(9 + 18 k) for k = i + j, the result's unit 2^56.
-    carried = exact.shr(diagonal((0, 1), (1, 0)), TILE_BITS)
-    carried = exact.shr(exact.add(diagonal((0, 2), (1, 1), (2, 0)), carried), 56 - 9 - 2 * TILE_BITS)
-    return exact.add(
-        exact.shl(exact.mul(p[2], q[2]), 9 + 4 * TILE_BITS - 56),
-        exact.shl(diagonal((1, 2), (2, 1)), 9 + 3 * TILE_BITS - 56), carried,
+    carried = wires.lowered(diagonal((0, 1), (1, 0)), TILE_BITS)
+    carried = wires.lowered(wires.sum_of(diagonal((0, 2), (1, 1), (2, 0)), carried), 56 - 9 - 2 * TILE_BITS)
+    return wires.sum_of(
+        wires.raised(wires.times(p[2], q[2]), 9 + 4 * TILE_BITS - 56),
+        wires.raised(diagonal((1, 2), (2, 1)), 9 + 3 * TILE_BITS - 56), carried,
     )
