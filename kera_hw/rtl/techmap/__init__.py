@@ -28,7 +28,7 @@ __all__ = ["Logic", "MapOptions", "logic_of", "map_design", "netlist_of"]
 
 @dataclass(frozen=True, slots=True)
 class Logic:
-    """A flat design as sums, gates and choices: what its netlists are covered from, whatever their controls."""
+    """A flat design as sums, gates and choices: what its netlists are covered from, whatever the controls."""
 
     flat: FlatDesign
     device: Device
