@@ -52,7 +52,7 @@ def _reader(record: str) -> Callable[[str, Mapping[str, Any]], str]:
         return rtl_elementwise.graph_of
     if rest.split("_")[0] in float_units.SOURCES:
         return float_units.graph_of
-    if rest == exhaustive_rtl.NARROW or rest in exhaustive_rtl.FUNCTIONS_F32:
+    if rest in (exhaustive_rtl.NARROW, exhaustive_rtl.GENERAL, *exhaustive_rtl.FUNCTIONS_F32):
         return exhaustive_rtl.graph_of
     raise KeyError(record)
 

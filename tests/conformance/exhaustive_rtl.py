@@ -2,6 +2,7 @@
 
     python -m tests.conformance.exhaustive_rtl exp [--first 0 --last 0xffff]
     python -m tests.conformance.exhaustive_rtl narrow   (all functions on f16 and bf16, in a minute)
+    python -m tests.conformance.exhaustive_rtl general  (f32 by the general circuit, edges and at random)
 
 The graph becomes C++ (``lowered_cpp``), compiled with g++. What it should give is read off the C library's
 double-precision function: where both ends of an error interval of 2^-47, far wider than its errors, round to
@@ -15,16 +16,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kera_hw.graph.node import Region
+from kera_hw.graph.node import Export, Region
 from kera_hw.graph.store import Store
 from kera_hw.interp import run_region
 from kera_hw.numerics.elementary import FUNCTIONS
 from kera_hw.numerics.floatbits import to_bits
+from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.floats.elementary import FUNCTIONS_F32
 from kera_hw.rtl.lower.floats.elementary.narrow import lower_narrow
@@ -32,10 +35,13 @@ from kera_hw.types import BF16, F16, F32, FloatType, IntType, numpy_dtype
 from tests.conformance import identity, report
 from tests.conformance.lowered_cpp import emit_function
 from tests.conformance.report import Row
+from tests.elementary_arguments import arguments
 from tests.exhaustive.oracle import correct
 
 NARROW = "narrow"
 """Instead of a function's name: all of them on f16 and bf16."""
+GENERAL = "general"
+"""Those on f32 that have no circuit of their own."""
 _LAST = 0xFFFF_FFFF
 
 # Per function: the double and the 113-bit expression of x.
@@ -185,8 +191,32 @@ def narrow_region(name: str, kind: FloatType) -> Region:
     return store.region([word.type], [lower_narrow(name, Builder(store), kind, word)])
 
 
+def general() -> Iterator[Row]:
+    """Functions written out in arithmetic of f64, run by the interpreter."""
+    values = arguments(F32, 80_000)
+    for name in FUNCTIONS:
+        if name not in FUNCTIONS_F32:
+            region = general_region(name)
+            (got,) = run_region(region, [values], batch=len(values))
+            wrong = int((to_bits(got) != to_bits(correct(name, values, F32))).sum())
+            graph = identity.digits(region)
+            yield Row(name, "f32", "MPFR", len(values), wrong, False, "lowered graph", graph=graph)
+
+
+@cache
+def general_region(name: str) -> Region:
+    """The lowered graph of a function on f32 by its expansion."""
+    store = Store()
+    region = store.region([F32], [store.op(f"floating.{name}", store.param(0, F32))])
+    flat = flatten_export(Export(name, "fn", (("x", F32),), F32, region), Store())
+    assert isinstance(flat, FlatDesign)
+    return flat.region
+
+
 def graph_of(record: str, row: Mapping[str, Any]) -> str:
-    """Today's hash of what a row of ``rtl_narrow`` or ``rtl_<function>`` is about."""
+    """Today's hash of what a row of ``rtl_narrow``, ``rtl_general`` or ``rtl_<function>`` is about."""
+    if record == f"rtl_{GENERAL}":
+        return identity.digits(general_region(row["op"]))
     if record == f"rtl_{NARROW}":
         return identity.digits(narrow_region(row["op"], F16 if row["dtype"] == "f16" else BF16))
     return identity.digits(region_of(row["op"]))
@@ -194,7 +224,7 @@ def graph_of(record: str, row: Mapping[str, Any]) -> str:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", choices=[*sorted(FUNCTIONS_F32), NARROW])
+    parser.add_argument("name", choices=[*sorted(FUNCTIONS_F32), NARROW, GENERAL])
     parser.add_argument("--first", default="0")
     parser.add_argument("--last", default=hex(_LAST))
     parser.add_argument("--quick", action="store_true", help="only sample where the result is a constant")
@@ -202,6 +232,8 @@ def main(arguments: list[str]) -> int:
     command = f"python -m tests.conformance.exhaustive_rtl {asked.name}" + " --quick" * asked.quick
     if asked.name == NARROW:
         return report.write("rtl_narrow", narrow(), command)
+    if asked.name == GENERAL:
+        return report.write("rtl_general", general(), command)
     first, last = int(asked.first, 0), int(asked.last, 0)
     part_only = (first, last) != (0, _LAST)
 
