@@ -10,11 +10,8 @@ from typing import Any, TypeVar
 
 from kera_hw.support import Encoder, content_hash
 from kera_hw.types import (
-    BF16,
     BOOL,
-    F16,
-    F32,
-    F64,
+    FORMATS,
     BoolType,
     FixType,
     FloatType,
@@ -27,7 +24,7 @@ T = TypeVar("T")
 Types = tuple[Type, ...]
 
 WIDTHS = (1, 2, 3, 4, 7, 8, 9, 13, 16, 17, 24, 31, 32, 33, 48, 53, 63, 64)
-FLOATS = (F16, BF16, F32, F64)
+FLOATS = FORMATS
 MAX_RANK = 3
 MAX_EXTENT = 4
 

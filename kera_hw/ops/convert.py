@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from kera_hw.numerics import fixed, floatbits, floats
 from kera_hw.numerics.arrays import Array, unsigned_bits, wrap
-from kera_hw.ops.rules import SCALAR, Types, check_count, check_kind, fail, title
+from kera_hw.ops.rules import SCALAR, Types, check_count, check_format, check_kind, fail, title
 from kera_hw.ops.spec import Attrs, EvalCall, OpSpec, Trait
 from kera_hw.types import (
     BoolType,
@@ -41,6 +41,7 @@ def _target(op: str, attrs: Attrs) -> Type:
     target = attrs["type"]
     if not (isinstance(target, (BoolType, IntType, FixType, FloatType)) and is_scalar(target)):
         fail(f"{title(op)} converts to scalar types, and {target} is none.")
+    check_format(op, target)
     return target
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from kera_hw.numerics import floatbits
 from kera_hw.numerics.arrays import Array, is_canonical
-from kera_hw.ops.rules import Types, check_count, check_leaf, fail
+from kera_hw.ops.rules import Types, check_count, check_format, check_leaf, fail
 from kera_hw.ops.spec import Attrs, EvalCall, OpSpec, Trait
 from kera_hw.types import (
     BoolType,
@@ -30,6 +30,7 @@ def _infer_param(types: Types, attrs: Attrs) -> Types:
     kind: Type = attrs["type"]
     if not isinstance(kind, TokenType):
         check_leaf("core.param", kind)
+        check_format("core.param", kind)
     return (kind,)
 
 
@@ -49,6 +50,7 @@ def _infer_constant(types: Types, attrs: Attrs) -> Types:
     check_count("core.constant", types, 0)
     kind, data = attrs["type"], attrs["value"]
     check_leaf("core.constant", kind)
+    check_format("core.constant", kind)
     size = kind.size if isinstance(kind, TensorType) else 1
     if len(data) != size * item_bytes(element_type(kind)):
         fail(f"A constant of type {kind} does not have {len(data)} bytes.")

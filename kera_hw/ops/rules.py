@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from kera_hw.ops.spec import Array, Attrs, TypeRuleError
 from kera_hw.types import (
+    FORMATS,
     BoolType,
     FixType,
     FloatType,
@@ -157,6 +158,14 @@ def check_leaf(op: str, kind: Type) -> Type:
     if not is_scalar(element_type(kind)):
         fail(f"{title(op)} takes scalars and tensors of scalars, but got {kind}.")
     return kind
+
+
+def check_format(op: str, kind: Type) -> None:
+    """Where values come from, floats are of the formats that can be stored, so that they are everywhere."""
+    element = element_type(kind)
+    if isinstance(element, FloatType) and element not in FORMATS:
+        known = ", ".join(map(str, FORMATS))
+        fail(f"{title(op)} knows the formats {known}, and {element} is none of them.")
 
 
 def check_axis(op: str, kind: TensorType, axis: int) -> None:

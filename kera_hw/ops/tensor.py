@@ -8,7 +8,7 @@ import numpy as np
 from kera_hw.numerics import floats, tensors
 from kera_hw.numerics.arrays import Array, wrap
 from kera_hw.ops import shaping
-from kera_hw.ops.rules import Types, check_count, check_kind, fail, title
+from kera_hw.ops.rules import Types, check_count, check_format, check_kind, fail, title
 from kera_hw.ops.spec import Attrs, EvalCall, InferRule, OpSpec, Trait
 from kera_hw.types import FixType, FloatType, IntType, TensorType, Type
 
@@ -19,6 +19,7 @@ def _infer_iota(types: Types, attrs: Attrs) -> Types:
     element = check_kind(op, attrs["type"], (IntType, FixType, FloatType))
     if element != attrs["type"]:
         fail(f"{title(op)} counts in a scalar type, but got {attrs['type']}.")
+    check_format(op, element)
     if attrs["size"] < 0:
         fail(f"{title(op)} takes a size of at least 0, but got {attrs['size']}.")
     return (TensorType(element, (attrs["size"],)),)

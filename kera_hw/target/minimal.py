@@ -18,7 +18,7 @@ from kera_hw.ops.registry import OPS
 from kera_hw.ops.sampling import sample
 from kera_hw.ops.spec import Trait, TypeRuleError
 from kera_hw.target.table import instance_of
-from kera_hw.types import BF16, BOOL, F16, F32, F64, BoolType, FixType, FloatType, IntType, TensorType, Type
+from kera_hw.types import BOOL, F32, FORMATS, BoolType, FixType, FloatType, IntType, TensorType, Type
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ TYPES: tuple[Type, ...] = (
     *(IntType(width, signed) for width in WIDTHS for signed in (False, True)),
     *(FixType(width, fraction, signed) for width, fraction in ((1, 1), (8, 4), (33, 20), (64, 0))
       for signed in (False, True)),
-    F16, BF16, F32, F64,
+    *FORMATS,
 )
 """Element types that stand for all: the least and the greatest, whole words and their neighbours."""
 

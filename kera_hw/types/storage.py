@@ -8,8 +8,22 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from kera_hw.types.dtypes import WORD_BITS, BoolType, FixType, FloatType, IntType, TensorType, Type
+from kera_hw.types.dtypes import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    WORD_BITS,
+    BoolType,
+    FixType,
+    FloatType,
+    IntType,
+    TensorType,
+    Type,
+)
 
+FORMATS = (F16, BF16, F32, F64)
+"""The float formats of the language. Others are for circuits inside, which carry their bits as integers."""
 _FLOATS: dict[str, np.dtype[np.generic]] = {
     "f16": np.dtype(np.float16),
     "bf16": np.dtype(ml_dtypes.bfloat16),

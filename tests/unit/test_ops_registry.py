@@ -178,6 +178,7 @@ def _t(*shape: int, of: Type = U32, space: str = "host") -> TensorType:
     return TensorType(of, shape, space)
 
 
+E4M3 = FloatType("e4m3", 4, 3)
 REJECTED: list[tuple[str, tuple[Type, ...], dict[str, object], str]] = [
     ("integer.add", (U32,), {}, "`add` takes two operands, but got 1."),
     ("integer.add", (U32, I3), {}, "`add` takes operands of one type, but got u32 and i3."),
@@ -222,6 +223,11 @@ REJECTED: list[tuple[str, tuple[Type, ...], dict[str, object], str]] = [
     ("reduce.max_pool2d", (_t(1, 4, 4),), {"pad": 2, "size": 2, "stride": 1}, "larger than its padding"),
     ("control.select", (U32, U32, U32), {}, "`select` takes a bool as its condition, but got u32."),
     ("memory.transfer", (_t(2),), {"space": "moon"}, "knows the spaces device, host"),
+    ("core.param", (), {"index": 0, "type": _t(2, of=E4M3)}, "knows the formats f16, bf16, f32, f64, and"),
+    ("core.constant", (), {"type": E4M3, "value": b"\0"}, "knows the formats"),
+    ("convert.cast", (F32,), {"type": E4M3}, "knows the formats"),
+    ("convert.bitcast", (IntType(8, False),), {"type": E4M3}, "knows the formats"),
+    ("tensor.iota", (), {"size": 2, "type": E4M3}, "knows the formats"),
     ("core.constant", (), {"type": U3, "value": b"\x08"}, "has bits beyond its type"),
     ("core.constant", (), {"type": BOOL, "value": b"\x02"}, "has bits beyond its type"),
     ("core.constant", (), {"type": U32, "value": b"\0"}, "does not have 1 bytes."),
@@ -238,3 +244,9 @@ def test_misfits_are_told_in_a_sentence(
     text = str(caught.value)
     assert message in text
     assert text.endswith(".") and text[0] in "`ATB"
+
+
+def test_no_format_that_cannot_be_stored_gets_in() -> None:
+    """Every float of a graph comes from a parameter, a constant, a conversion, or a count."""
+    entries = {op for op, spec in OPS.items() if "type" in spec.attrs}
+    assert entries == {row[0] for row in REJECTED if "knows the formats" in row[3]} | {"convert.round_to"}

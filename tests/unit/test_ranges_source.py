@@ -102,6 +102,7 @@ ACCEPTED = {
     "converted": "fn f(a: [f32; 8], i: u8) -> f32 { let k = i & 7; a[k] * k as f32 }",
     "converted twice": "fn f(a: [u8; 8], i: u8) -> u8 { a[(i & 7) as fix<12, 4> as u8] }",
     "popcount": "fn f(a: [u8; 9], x: u8) -> u8 { a[popcount(x)] }",
+    "carry-less product": "fn f(a: [u8; 8], x: u2) -> u8 { a[clmul(x, x)] }",
     "at": "fn f(a: [u8; 9], x: u8) -> u8 { a.at(x, else: 1) + a.clamped(x) }",
     "after a bounded assignment": """fn f(a: [u8; 8], x: u32) -> u8 {
         let mut i = x; if i > 7 { i = 7; } a[i] }""",
