@@ -16,34 +16,41 @@ from kera_hw.loops.program import Literal, Operand
 from kera_hw.types import F32, FloatType
 
 Working = Callable[[Writer, FloatType, Sequence[Operand]], Operand]
-"""Of the source format, operands in f32 or f64 for a working result."""
+"""Writes an operation of a format on operands in f32 or f64, where the machine has none."""
 
 
 def arithmetic(to: Writer, call: Call) -> Sequence[Value]:
-    """An operation of floats that gives one, in its working format."""
+    """An operation of floats that gives one of their format."""
     kind = call.type
     assert isinstance(kind, FloatType)
-    plain = call.verb in _PLAIN
-    rule = _WORKING.get(call.verb)
-    if not to.forms.is_small(kind):
-        operands = [to.loose(value) for value in call.args]
-        if kind.width_bits < 32:  # the machine has arithmetic of the format, but not this
-            inner = [to.emit.cast(operand, F32) for operand in operands]
-            wide = to.emit.op(call.opcode, *inner) if rule is None else rule(to, kind, inner)
-            return (Value(kind, to.emit.cast(wide, kind), None, False),)
-        found = to.emit.op(call.opcode, *operands) if rule is None else rule(to, kind, operands)
-        return (Value(kind, found, None, False),)
+    if to.forms.is_small(kind):
+        return (_on_f32(to, call, kind),)
+    operands = [to.loose(value) for value in call.args]
+    if kind.width_bits < 32:  # the machine has arithmetic of the format, but not this
+        operands = [to.emit.cast(operand, F32) for operand in operands]
+    found = _written(to, call.verb, kind, operands)
+    return (Value(kind, to.emit.cast(found, kind), None, False),)
+
+
+def _on_f32(to: Writer, call: Call, kind: FloatType) -> Value:
+    """An f16 or bf16 as f32: on the grid, or what rounds to the result."""
     if call.verb in ("neg", "abs"):  # rounding is the same on both sides of 0
         (a,) = call.args
-        return (Value(kind, to.emit.op(call.opcode, to.loose(a)), None, a.settled),)
+        return Value(kind, to.emit.op(call.opcode, to.loose(a)), None, a.settled)
     operands = [to.settled(value) for value in call.args]
-    native = to.emit.is_total(call.opcode, (F32,) * len(operands), F32)
-    found = to.emit.op(call.opcode, *operands) if plain or (native and call.verb != "fma") else (
-        _WORKING[call.verb](to, kind, operands))
-    return (Value(kind, found, None, call.verb in _ON_GRID),)
+    return Value(kind, _written(to, call.verb, kind, operands), None, call.verb in _ON_GRID)
 
 
-_PLAIN = frozenset({"add", "sub", "mul", "div", "sqrt", "neg", "abs", "floor", "ceil", "round", "trunc"})
+def _written(to: Writer, verb: str, kind: FloatType, operands: Sequence[Operand]) -> Operand:
+    """In the operands' format. The machine's own fma rounds to it, which is once too often for another."""
+    types = tuple(operand.type for operand in operands)
+    if to.emit.is_total(f"floating.{verb}", types, types[0]) and not (verb == "fma" and kind != types[0]):
+        return to.emit.op(f"floating.{verb}", *operands)
+    return _WORKING[verb](to, kind, operands)
+
+
+_PLAIN = ("add", "sub", "mul", "div", "sqrt", "neg", "abs", "floor", "ceil", "round", "trunc")
+"""What every machine has in f32 and f64."""
 _ON_GRID = frozenset({"floor", "ceil", "round", "trunc", "min", "max", "sign", "relu", "copysign"})
 """What gives a number of the grid for numbers of the grid: a whole number of a format's size is one too."""
 
@@ -58,9 +65,7 @@ def minimum(to: Writer, kind: FloatType, args: Sequence[Operand]) -> Operand:
     bits together are a NaN.
     """
     emit, (a, b) = to.emit, args
-    if emit.is_total("floating.min", (a.type, a.type), a.type):
-        return emit.op("floating.min", a, b)
-    bound = _bound(emit, a, b)
+    bound = _bound(a, b)
     if bound is not None:
         x, limit = bound
         below = emit.is_most if _is_zero(limit, negative=True) else emit.is_less
@@ -73,9 +78,7 @@ def minimum(to: Writer, kind: FloatType, args: Sequence[Operand]) -> Operand:
 def maximum(to: Writer, kind: FloatType, args: Sequence[Operand]) -> Operand:
     """The negative of the lesser of both negatives."""
     emit, (a, b) = to.emit, args
-    if emit.is_total("floating.max", (a.type, a.type), a.type):
-        return emit.op("floating.max", a, b)
-    bound = _bound(emit, a, b)
+    bound = _bound(a, b)
     if bound is not None:
         x, limit = bound
         above = emit.is_least if _is_zero(limit, negative=False) else emit.is_greater
@@ -83,7 +86,7 @@ def maximum(to: Writer, kind: FloatType, args: Sequence[Operand]) -> Operand:
     return emit.neg(minimum(to, kind, [emit.neg(a), emit.neg(b)]))
 
 
-def _bound(emit: NativeEmitter, a: Operand, b: Operand) -> tuple[Operand, Literal] | None:
+def _bound(a: Operand, b: Operand) -> tuple[Operand, Literal] | None:
     """An operand and a constant that is no NaN: one comparison tells, and a NaN fails it and stays."""
     for x, limit in ((a, b), (b, a)):
         if isinstance(limit, Literal) and not isinstance(x, Literal):
