@@ -1,7 +1,9 @@
 """A native program on scalars as C++: one statement an operation, for a machine with the native set."""
 from __future__ import annotations
 
-from kera_hw.loops.program import Literal, Load, LoopProgram, Op, Operand, Statement, Store
+import struct
+
+from kera_hw.loops.program import Block, Buffer, If, Literal, Load, LoopProgram, Op, Operand, Statement, Store
 from kera_hw.types import BoolType, FloatType, IntType, Type
 
 _INFIX = {
@@ -30,19 +32,41 @@ def function(program: LoopProgram, name: str) -> str:
     params = program.of_kind("param")
     places = {buffer.name: f"p{k}" for k, buffer in enumerate(params)}
     given = ", ".join(f"{ctype(buffer.element)} {places[buffer.name]}" for buffer in params)
-    lines = [f"static inline {ctype(result.element)} {name}({given}) {{"]
-    lines += [f"    {_statement(statement, places)}" for statement in program.body.body]
-    return "\n".join([*lines, "}"]) + "\n"
+    lines = [_table(buffer, places.setdefault(buffer.name, f"{name}_{buffer.name}"))
+             for buffer in program.of_kind("const")]
+    lines += [f"static inline {ctype(result.element)} {name}({given}) {{", *_block(program.body, places), "}"]
+    return "\n".join(lines) + "\n"
 
 
-def _statement(statement: Statement, places: dict[str, str]) -> str:
+def _table(buffer: Buffer, name: str) -> str:
+    """A constant of 64-bit elements."""
+    words = ", ".join(f"{word:#x}ull" for (word,) in struct.iter_unpack("<Q", buffer.data))
+    return f"static const uint64_t {name}[] = {{{words}}};"
+
+
+def _block(block: Block, places: dict[str, str]) -> list[str]:
+    return [f"    {line}" for statement in block.body for line in _statement(statement, places)]
+
+
+def _statement(statement: Statement, places: dict[str, str]) -> list[str]:
     match statement:
         case Load(result=result, buffer=buffer, index=()):
-            return f"const {ctype(result.type)} {result.name} = {places[buffer]};"
+            return [f"const {ctype(result.type)} {result.name} = {places[buffer]};"]
+        case Load(result=result, buffer=buffer, index=(part,)):
+            terms = [str(part.constant), *(f"{factor} * (int64_t){var.name}" for var, factor in part.terms)]
+            word = f"{places[buffer]}[{' + '.join(terms)}]"
+            kind = ctype(result.type)
+            return [f"const {kind} {result.name} = __builtin_bit_cast({kind}, {word});"]
         case Store(value=value, index=()):
-            return f"return {_operand(value)};"
+            return [f"return {_operand(value)};"]
         case Op(results=(result,)):
-            return f"const {ctype(result.type)} {result.name} = {_expression(statement, result.type)};"
+            return [f"const {ctype(result.type)} {result.name} = {_expression(statement, result.type)};"]
+        case If(condition=condition, then=then, otherwise=otherwise, results=results):
+            lines = [f"{ctype(result.type)} {result.name};" for result in results]
+            for head, arm in ((f"if ({_operand(condition)}) {{", then), ("} else {", otherwise)):
+                given = [f"    {r.name} = {_operand(y)};" for r, y in zip(results, arm.yields)]
+                lines += [head, *_block(arm, places), *given]
+            return [*lines, "}"]
         case _:
             raise AssertionError(f"{statement} is no statement on scalars")
 
