@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class Store:
         self._inferred: dict[tuple[object, ...], tuple[Type, ...]] = {}
         self._regions: dict[tuple[object, ...], Region] = {}
         self.origins: dict[Node, Origin] = {}
+        self._credited: dict[Node, tuple[Origin | None, set[tuple[str, int]]]] = {}
         self.origin: Origin | None = None
         self.scopes: dict[Region, Scopes] = {}
         self.spliced: Scopes = ()  # scopes of what was copied into the region that is being made
@@ -58,8 +60,19 @@ class Store:
     def credit(self, node: Node, origin: Origin) -> None:
         """Record a further place of a node."""
         known = self.origins.get(node)
-        if known is not origin:
+        if known is origin:
+            return
+        if known is None or origin.others:
             self.origins[node] = origin if known is None else known.joined(origin)
+            return
+        # One more of perhaps thousands: the lines so far are looked up, not gone through.
+        last, lines = self._credited.get(node, (None, set[tuple[str, int]]()))
+        if last is not known:
+            lines = {(place.path, place.line) for place in known.places}
+        if (origin.path, origin.line) not in lines:
+            lines.add((origin.path, origin.line))
+            known = self.origins[node] = replace(known, others=(*known.others, origin))
+        self._credited[node] = known, lines
 
     def op(self, opcode: str, *inputs: Ref, **attrs: AttrValue) -> Ref:
         """The first output of ``node``: what single-result operations want."""

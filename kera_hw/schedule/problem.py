@@ -66,12 +66,30 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Fans:
+    """All readings, those of one cell after another, and the pieces of its output that they are made of.
+
+    A piece is a run of bits that every reading takes whole or not at all. Of each reading: its ``node``, and
+    the wire (``edge``) that it belongs to, -1 where that is no cell. ``first`` is where its pieces begin:
+    their numbers, whose they are, and how many loads a bit.
+    """
+
+    node: IntArray
+    edge: IntArray
+    first: IntArray
+    piece: IntArray
+    reading: IntArray
+    each: IntArray
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """Everything the solver needs; see ``build_problem``."""
 
     netlist: Netlist
     model: DelayModel
     readings: tuple[tuple[Reading, ...], ...]  # per cell
+    fans: Fans
     runs: tuple[Run, ...]
     edges: Edges
     logic_ps: IntArray
@@ -105,7 +123,8 @@ def build_problem(netlist: Netlist, model: DelayModel) -> Problem:
     step = _step_times(netlist, model)
     base = np.maximum(_base(netlist, edges, clk_to_q, latency), step)
     runs = _runs(readings)
-    return Problem(netlist, model, readings, runs, edges, logic, clk_to_q, latency, base, step)
+    fans = _fans(readings, edges)
+    return Problem(netlist, model, readings, fans, runs, edges, logic, clk_to_q, latency, base, step)
 
 
 def _step_times(netlist: Netlist, model: DelayModel) -> IntArray:
@@ -168,26 +187,48 @@ def staged_fanout(problem: Problem, stage: Sequence[int], slack: int = 0) -> Int
     A register drives the readers of its stage (of up to ``slack`` stages around it) and, where the value is
     kept for later ones, the next register.
     """
-    loads_of: dict[tuple[int, int], int] = {}
-    for source, readings in enumerate(problem.readings):
-        if not readings:
-            continue
-        width = problem.netlist.cells[source].width
-        stages = [stage[r.node] for r in readings]
-        for at in set(stages):
-            here = [r for r, s in zip(readings, stages) if abs(s - at) <= slack]
-            loading = _loading(width, here)
-            later = [r for r, s in zip(readings, stages) if s > at + slack]
-            if later:
-                kept = _loading(width, later)
-                loading = [load + (more > 0) for load, more in zip(loading, kept)]
-            for r in here:
-                if stage[r.node] == at and r.node < problem.cell_count:
-                    most = max(loading[r.low : r.low + r.width])
-                    loads_of[source, r.node] = max(loads_of.get((source, r.node), 0), most)
-    edges = problem.edges
-    pairs = zip(edges.source.tolist(), edges.target.tolist())
-    return np.array([loads_of[pair] for pair in pairs], dtype=np.int64)
+    fans, found = problem.fans, np.zeros(len(problem.edges.source), dtype=np.int64)
+    if not len(fans.node):
+        return found
+    at = np.asarray(stage, dtype=np.int64)[fans.node][fans.reading]
+    last = np.full(int(fans.piece.max()) + 1, -1, dtype=np.int64)  # the stage of a piece's last reader
+    np.maximum.at(last, fans.piece, np.where(fans.each > 0, at, -1))
+    loads = _loads_near(fans, at, slack) + (last[fans.piece] > at + slack)
+    most = np.maximum.reduceat(loads, fans.first)
+    wired = fans.edge >= 0
+    np.maximum.at(found, fans.edge[wired], most[wired])
+    return found
+
+
+def _loads_near(fans: Fans, at: IntArray, slack: int) -> IntArray:
+    """For every piece of a reading the loads of readers at most ``slack`` stages from it."""
+    stages = int(at.max()) + 1 + 2 * slack
+    keys = fans.piece * stages + at + slack
+    known, place = np.unique(keys, return_inverse=True)
+    counts = np.bincount(place, weights=fans.each).astype(np.int64)
+    loads: IntArray = counts[place]
+    for step in (*range(-slack, 0), *range(1, slack + 1)):
+        near = np.minimum(np.searchsorted(known, keys + step), len(known) - 1)
+        loads = loads + np.where(known[near] == keys + step, counts[near], 0)
+    return loads
+
+
+def _fans(readings: Sequence[Sequence[Reading]], edges: Edges) -> Fans:
+    edge_of = {pair: k for k, pair in enumerate(zip(edges.source.tolist(), edges.target.tolist()))}
+    rows: list[tuple[int, int, int]] = []
+    pieces: list[tuple[int, int, int]] = []
+    begun = 0
+    for cell, own in enumerate(readings):
+        cuts = sorted({end for r in own for end in (r.low, r.low + r.width)})
+        number = {low: begun + k for k, low in enumerate(cuts)}
+        begun += len(cuts)
+        for r in own:
+            taken = range(number[r.low], number[r.low + r.width])
+            pieces += [(piece, len(rows), r.each) for piece in taken]
+            rows.append((r.node, edge_of.get((cell, r.node), -1), len(pieces) - len(taken)))
+    node, edge, first = np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy()
+    piece, reading, each = np.array(pieces, dtype=np.int64).reshape(-1, 3).T.copy()
+    return Fans(node, edge, first, piece, reading, each)
 
 
 def _readings(netlist: Netlist) -> tuple[tuple[Reading, ...], ...]:

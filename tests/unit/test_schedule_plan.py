@@ -16,7 +16,7 @@ from kera_hw.schedule.fpga.device import device_names, find_device
 from kera_hw.schedule.fpga.netlist import Netlist, Output, StateReg
 from kera_hw.schedule.plan import Plan
 from kera_hw.schedule.planner import schedule
-from kera_hw.schedule.problem import Problem, build_problem, timing_pairs
+from kera_hw.schedule.problem import Problem, build_problem, staged_fanout, timing_pairs
 from kera_hw.schedule.sdc import least_registers, register_bits
 from kera_hw.schedule.verifier import verify_plan
 from tests.schedule_nets import Builder, random_netlist
@@ -114,6 +114,34 @@ def test_without_the_solver_the_schedule_is_valid_and_no_worse_than_asap(seed: i
     assert all(stage[v] >= stage[u] + c for u, v, c in constraints.rows())
     assert all(stage[read] >= stage[write] + 1 - interval for write, read in constraints.loops)
     assert register_bits(problem, best) <= register_bits(problem, stage) <= register_bits(problem, lower)
+
+
+def loads_by_bit(problem: Problem, stage: list[int], slack: int) -> dict[tuple[int, int], int]:
+    """The definition: the most loads of any bit that a wire carries, the next register being one."""
+    found: dict[tuple[int, int], int] = {}
+    for source, readings in enumerate(problem.readings):
+        for r in readings:
+            if r.node >= problem.cell_count:
+                continue
+            for bit in range(r.low, r.low + r.width):
+                others = [o for o in readings if o.low <= bit < o.low + o.width]
+                here = sum(o.each for o in others if abs(stage[o.node] - stage[r.node]) <= slack)
+                kept = any(stage[o.node] > stage[r.node] + slack for o in others)
+                wire = source, r.node
+                found[wire] = max(found.get(wire, 0), here + kept)
+    return found
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), states=st.integers(0, 3), slack=st.integers(0, 2))
+def test_fan_outs_are_those_of_readers_in_one_stage(seed: int, states: int, slack: int) -> None:
+    device = find_device("ecp5-25k")
+    assert device is not None
+    problem = build_problem(random_netlist(seed, 25, states), DelayModel(device))
+    stage = [(seed >> k % 11) % 4 + k % 3 for k in range(problem.end + 1)]
+    wires = zip(problem.edges.source.tolist(), problem.edges.target.tolist())
+    expected = loads_by_bit(problem, stage, slack)
+    assert staged_fanout(problem, stage, slack).tolist() == [expected[wire] for wire in wires]
 
 
 def accumulator(width: int, adds: int) -> Netlist:

@@ -13,6 +13,7 @@ from kera_hw.driver.report.costs import listings
 from kera_hw.driver.session import load_program, optimise, single_export_graph
 from kera_hw.frontend import compile_source
 from kera_hw.graph import Export, Graph, Node, Ref, Region, Store, print_graph, probes_of, read_keg, write_keg
+from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.verilog import Emitter, emit_verilog
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf
@@ -21,7 +22,8 @@ from kera_hw.rtl.techmap import map_design
 from kera_hw.schedule.explain import cell_label
 from kera_hw.schedule.fpga.cells import Input, StateOut
 from kera_hw.schedule.fpga.netlist import Netlist
-from kera_hw.support import SourceFile
+from kera_hw.support import SourceFile, Span
+from kera_hw.types import IntType
 
 DEVICE, CLOCK_PS = "ecp5-25k", 8_000
 
@@ -217,3 +219,18 @@ def test_every_cell_has_a_place_and_every_line_that_stays_a_cell(path: Path) -> 
             missing = [p.line for p in origin.places if (p.path, p.line) not in credited
                        and (Path(p.path).name, p.line) not in _CANCELLED]
             assert not missing or is_wiring(flat, node), (export.name, node.opcode, missing)
+
+
+def test_what_stands_on_many_lines_is_credited_to_each_once() -> None:
+    store, kind = Store(), IntType(8, False)
+    places = [Origin("p.kera", Span(line, line + 1), line) for line in range(1, 3000)]
+    given: list[Ref] = [store.param(0, kind), store.param(1, kind)]
+    node = store.op("integer.add", *given).node
+    for place in (*places, *reversed(places)):
+        store.origin = place
+        assert store.op("integer.add", *given).node is node
+    assert [str(place) for place in store.origins[node].others] == [str(place) for place in places[1:]]
+    store.credit(node, places[0].joined(Origin("q.kera", Span(0, 1), 7)))
+    store.credit(node, Origin("q.kera", Span(0, 1), 7))
+    store.credit(node, Origin("q.kera", Span(0, 1), 8))
+    assert [str(place) for place in store.origins[node].others[-2:]] == ["q.kera:7", "q.kera:8"]

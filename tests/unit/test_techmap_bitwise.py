@@ -86,7 +86,7 @@ def test_passes_keep_every_output(seed: int) -> None:
     assert simulated(aig, outputs, shown) == want
     for required in (0.0, 1e6):
         timing = lutmap.Timing(late, [required] * len(outputs), 1.0)
-        luts = lutmap.map_gates(aig, outputs, timing, 4)
+        (luts,) = lutmap.map_gates(aig, outputs, [timing], 4)
         values = {0: 0, **{k + 1: value for k, value in enumerate(shown)}}
         for node, lut in luts.items():
             assert len(lut.leaves) <= 4
@@ -109,7 +109,7 @@ def test_long_chains_take_no_recursion() -> None:
         signal = signals[k * 7 % 40]
         chain = aig.both(chain, signal) ^ 1 if k % 2 else aig.differ(chain, signal)
     made, outputs = restructured(aig, [chain], 40, even=True)
-    luts = lutmap.map_gates(made, outputs, lutmap.Timing([0.0] * 40, [1e9], 1.0), 4)
+    (luts,) = lutmap.map_gates(made, outputs, [lutmap.Timing([0.0] * 40, [1e9], 1.0)], 4)
     shown = [random.Random(k).getrandbits(PATTERNS) for k in range(40)]
     assert simulated(made, outputs, shown) == simulated(aig, [chain], shown)
     assert len(luts) <= made.gates()

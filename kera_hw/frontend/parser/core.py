@@ -12,7 +12,7 @@ from kera_hw.frontend.parser.events import FINISH, Advance, Error, Event, Start
 from kera_hw.frontend.parser.lexer import Token
 from kera_hw.frontend.parser.lexer_checks import is_closed
 from kera_hw.frontend.parser.rules import Completed, Marker, Rules
-from kera_hw.frontend.syntax.kinds import SPELLING, SyntaxKind
+from kera_hw.frontend.syntax.kinds import LAST_TRIVIA, SPELLING, SyntaxKind
 from kera_hw.support import Diagnostic, Fix, Label, SourceFile, Span
 
 K = SyntaxKind
@@ -66,14 +66,15 @@ class ParserCore(Rules):
     def _split(self, tokens: list[Token]) -> None:
         new_line, near_bad = True, False
         for token in tokens:
-            if token.kind.is_trivia:
+            if token.kind <= LAST_TRIVIA:
                 new_line = new_line or b"\n" in self.data[token.start:token.end]
                 near_bad = near_bad or token.kind is K.BAD_BYTES
                 continue
             self._add(token, new_line, near_bad)
             new_line = False
-            text = self.data[token.start:token.end].decode("utf-8", "replace")
-            near_bad = token.kind is K.STRING and not is_closed(text)
+            near_bad = False
+            if token.kind is K.STRING:
+                near_bad = not is_closed(self.data[token.start:token.end].decode("utf-8", "replace"))
         self._add(Token(K.END, len(self.data), len(self.data)), new_line, near_bad)
 
     def _add(self, token: Token, new_line: bool, near_bad: bool) -> None:

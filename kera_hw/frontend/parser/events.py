@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kera_hw.frontend.parser.lexer import Token
 from kera_hw.frontend.syntax.green import GreenCache, GreenElement, GreenNode
-from kera_hw.frontend.syntax.kinds import SyntaxKind
+from kera_hw.frontend.syntax.kinds import LAST_TRIVIA, SyntaxKind
 from kera_hw.support import Diagnostic
 
 K = SyntaxKind
@@ -127,12 +127,14 @@ class _Builder:
     def trivia(self, keep_docs: bool = False) -> None:
         """Take trivia into the open node; with ``keep_docs`` leave the doc comments that belong to what
         follows, and everything after the first of them."""
-        end = self.position
-        while end < len(self.tokens) and self.tokens[end].kind.is_trivia:
+        tokens, end, count = self.tokens, self.position, len(self.tokens)
+        while end < count and tokens[end].kind <= LAST_TRIVIA:
             end += 1
+        if end == self.position:
+            return
         if keep_docs:
             end = self.docs_start(end)
-        for token in self.tokens[self.position:end]:
+        for token in tokens[self.position:end]:
             self.push(token.kind, token.start, token.end)
         self.position = end
 

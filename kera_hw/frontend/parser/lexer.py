@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kera_hw.frontend.parser.lexer_checks import check_number, check_string, check_text, describe_character
 from kera_hw.frontend.parser.lexer_foreign import ForeignToken, hash_mark, quoted, sized_number, tick, tilde
 from kera_hw.frontend.syntax.ast_atoms import NUMBER
-from kera_hw.frontend.syntax.kinds import KEYWORDS, PUNCTUATION, SyntaxKind
+from kera_hw.frontend.syntax.kinds import KEYWORDS, LAST_TRIVIA, PUNCTUATION, SyntaxKind
 from kera_hw.support import Diagnostic, Fix, SourceFile, Span
 
 K = SyntaxKind
@@ -108,7 +108,7 @@ class _Lexer:
 
     def push(self, kind: SyntaxKind, start: int, end: int) -> int:
         self.tokens.append(Token(kind, start, end))
-        if not kind.is_trivia:
+        if kind > LAST_TRIVIA:
             self.after_dot = False
         return end
 

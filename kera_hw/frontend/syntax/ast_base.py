@@ -52,7 +52,7 @@ class Ast:
 
     def _token(self, *kinds: SyntaxKind) -> SyntaxToken | None:
         for element in self.node.elements:
-            if isinstance(element, SyntaxToken) and element.kind in kinds:
+            if isinstance(element, SyntaxToken) and element.green.kind in kinds:
                 return element
         return None
 
@@ -62,24 +62,24 @@ class Ast:
     def _child(self, cls: type[A]) -> A | None:
         for element in self.node.elements:
             if isinstance(element, SyntaxNode):
-                view = cast(element)
-                if isinstance(view, cls):
+                view = _view(element, cls)
+                if view is not None:
                     return view
         return None
 
     def _children(self, cls: type[A]) -> list[A]:
-        views = [cast(node) for node in self.node.children]
-        return [view for view in views if isinstance(view, cls)]
+        views = [_view(node, cls) for node in self.node.children]
+        return [view for view in views if view is not None]
 
     def _before(self, kinds: tuple[SyntaxKind, ...], cls: type[A]) -> A | None:
         """The first child of the class that stands before the first token of the kinds."""
         for element in self.node.elements:
             if isinstance(element, SyntaxToken):
-                if element.kind in kinds:
+                if element.green.kind in kinds:
                     return None
             else:
-                view = cast(element)
-                if isinstance(view, cls):
+                view = _view(element, cls)
+                if view is not None:
                     return view
         return None
 
@@ -93,10 +93,10 @@ class Ast:
         found: list[A] = []
         for element in self.node.elements:
             if isinstance(element, SyntaxToken):
-                seen = seen or element.kind in kinds
+                seen = seen or element.green.kind in kinds
             elif seen:
-                view = cast(element)
-                if isinstance(view, cls):
+                view = _view(element, cls)
+                if view is not None:
                     found.append(view)
         return found
 
@@ -166,4 +166,10 @@ class Error(Item, Stmt, Expr, Type, Pattern):
 
 def cast(node: SyntaxNode) -> Ast:
     """The typed view of a node, of the class that belongs to its kind."""
-    return _BY_KIND[node.kind](node)
+    return _BY_KIND[node.green.kind](node)
+
+
+def _view(node: SyntaxNode, cls: type[A]) -> A | None:
+    """The typed view of a node if it is one of ``cls``."""
+    own = _BY_KIND[node.green.kind]
+    return own(node) if issubclass(own, cls) else None

@@ -177,7 +177,7 @@ class SyntaxKind(IntEnum):
     @property
     def is_trivia(self) -> bool:
         """True for what the grammar never sees, reported bad bytes included."""
-        return self <= SyntaxKind.BAD_BYTES
+        return self <= LAST_TRIVIA
 
     @property
     def is_node(self) -> bool:
@@ -189,6 +189,8 @@ class SyntaxKind(IntEnum):
 
 
 _K = SyntaxKind
+LAST_TRIVIA = _K.BAD_BYTES
+"""Kinds up to this one are trivia: what is asked for every token compares, instead of calling a property."""
 
 KEYWORDS: dict[bytes, SyntaxKind] = {
     kind.name.removesuffix("_KW").lower().encode(): kind for kind in SyntaxKind if kind.is_keyword

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kera_hw.frontend.syntax.green import GreenNode, GreenToken
-from kera_hw.frontend.syntax.kinds import SyntaxKind
+from kera_hw.frontend.syntax.kinds import LAST_TRIVIA, SyntaxKind
 from kera_hw.support import Span
 
 
@@ -96,7 +96,7 @@ class SyntaxNode:
         """Tokens that are direct children, trivia left out."""
         return [
             element for element in self.elements
-            if isinstance(element, SyntaxToken) and not element.kind.is_trivia
+            if isinstance(element, SyntaxToken) and element.green.kind > LAST_TRIVIA
         ]
 
     def descendants(self) -> Iterator[SyntaxNode]:

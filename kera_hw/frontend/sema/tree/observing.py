@@ -127,14 +127,15 @@ class Observations:
 
 def _counted(part: Part, times: int) -> Iterator[tuple[Part, int]]:
     """All parts in order, each with how many times at most it is evaluated."""
-    yield part, times * part.length if isinstance(part, hir.StreamApply) else times
-    inner = times
-    if isinstance(part, hir.For):
-        inner *= part.count
-    elif isinstance(part, hir.While):
-        inner *= part.max_count + 1  # the condition is evaluated once more than the body
-    for item in parts(part):
-        yield from _counted(item, inner)
+    pending = [(part, times)]
+    while pending:
+        part, times = pending.pop()
+        yield part, times * part.length if isinstance(part, hir.StreamApply) else times
+        if isinstance(part, hir.For):
+            times *= part.count
+        elif isinstance(part, hir.While):
+            times *= part.max_count + 1  # the condition is evaluated once more than the body
+        pending += [(item, times) for item in reversed(list(parts(part)))]
 
 
 def _elements(kind: Type) -> int:

@@ -6,6 +6,7 @@ Mishchenko, Cho, Chatterjee and Brayton, "Combinational and sequential mapping w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 from kera_hw.rtl.techmap.bitwise.aig import AND, LEAF, Aig
@@ -34,11 +35,21 @@ class Lut:
     table: int
 
 
-def map_gates(aig: Aig, outputs: Sequence[int], timing: Timing, inputs: int) -> dict[int, Lut]:
-    """The LUTs, by the node each gives, leaves before readers."""
-    mapping = _Mapping(aig, outputs, timing, inputs)
-    mapping.run()
-    return {node: Lut(leaves, cone_table(aig, node, leaves)) for node, leaves in mapping.chosen()}
+def map_gates(
+    aig: Aig, outputs: Sequence[int], timings: Sequence[Timing], inputs: int
+) -> list[dict[int, Lut]]:
+    """For each timing the LUTs, by the node each gives, leaves before readers.
+
+    Timings are alike but for when outputs must settle, of which cuts know nothing: these are found once.
+    """
+    cuts = _Mapping(aig, outputs, timings[0], inputs)
+    cuts.enumerate()
+    found: list[dict[int, Lut]] = []
+    for timing in timings:
+        mapping = cuts.for_timing(timing)
+        mapping.choose()
+        found.append({node: Lut(leaves, cone_table(aig, node, leaves)) for node, leaves in mapping.chosen()})
+    return found
 
 
 def cone_table(aig: Aig, root: int, leaves: Sequence[int]) -> int:
@@ -86,9 +97,20 @@ class _Mapping:
             self.arrival[node] = arrival
             self.cuts[node] = [frozenset((node,))]
 
-    def run(self) -> None:
+    def enumerate(self) -> None:
+        """The cuts of every node, and the earliest for a start."""
         for node in self.nodes:
             self._enumerate(node)
+
+    def for_timing(self, timing: Timing) -> _Mapping:
+        """The same cuts, to choose from by themselves."""
+        other = copy(self)
+        other.timing = timing
+        other.arrival, other.flow, other.best = list(self.arrival), list(self.flow), list(self.best)
+        other.readers = list(self.readers)
+        return other
+
+    def choose(self) -> None:
         self._choose_used()
         for _ in range(2):
             for node in self.nodes:
@@ -175,10 +197,23 @@ class _Mapping:
                 self.readers[node] = max(1.0, (self.readers[node] + 2 * self.used[node]) / 3)
 
     def _cheapest_by_flow(self, node: int) -> None:
-        in_time = [cut for cut in self._own_cuts(node) if self._arrival_of(cut) <= self.required[node] + 0.5]
-        if not in_time:
-            in_time = [min(self._own_cuts(node), key=self._arrival_of)]
-        self._settle(node, min(in_time, key=lambda cut: (self._flow_of(cut), self._arrival_of(cut))))
+        """The cut of the least flow, then the earliest, of those in time; else the earliest of all."""
+        arrivals, flows, latest = self.arrival, self.flow, self.required[node] + 0.5
+        lut_ps = self.timing.lut_ps
+        best, best_key = self.cuts[node][0], (_NEVER, _NEVER)
+        soonest, soonest_ps = best, _NEVER
+        for cut in self.cuts[node][:-1]:
+            late, cost = 0.0, 1.0
+            for leaf in cut:
+                cost += flows[leaf]
+                if arrivals[leaf] > late:
+                    late = arrivals[leaf]
+            late += lut_ps
+            if late < soonest_ps:
+                soonest, soonest_ps = cut, late
+            if late <= latest and (cost, late) < best_key:
+                best, best_key = cut, (cost, late)
+        self._settle(node, best if best_key[0] < _NEVER else soonest)
 
     # Exact area
 

@@ -110,16 +110,19 @@ class Part:
         self.hurried = replace(self.timing, required_ps=[0.0] * len(self.places))
         outputs = [made.literals[place] for place in self.places]
         self.aig, self.literals = made.aig.swept(outputs, len(made.leaves))
-        self._best = self._mapped(self.aig, self.literals, self.timing)
-        self._soonest = self._mapped(self.aig, self.literals, self.hurried)
+        self._best, self._soonest = self._mapped(self.aig, self.literals, self.timing, self.hurried)
 
-    def _mapped(self, aig: Aig, literals: list[int], timing: Timing) -> Mapped:
-        luts = map_gates(aig, literals, timing, 4)
-        return Mapped(_lateness(luts, literals, timing), len(luts), aig, luts, literals)
+    def _mapped(self, aig: Aig, literals: list[int], *timings: Timing) -> list[Mapped]:
+        found = map_gates(aig, literals, timings, 4)
+        return [
+            Mapped(_lateness(luts, literals, timing), len(luts), aig, luts, literals)
+            for luts, timing in zip(found, timings)
+        ]
 
     def _try(self, aig: Aig, literals: list[int]) -> None:
-        self._best = min(self._best, self._mapped(aig, literals, self.timing), key=Mapped.key)
-        self._soonest = min(self._soonest, self._mapped(aig, literals, self.hurried), key=Mapped.key)
+        best, soonest = self._mapped(aig, literals, self.timing, self.hurried)
+        self._best = min(self._best, best, key=Mapped.key)
+        self._soonest = min(self._soonest, soonest, key=Mapped.key)
 
     def aimed(self, aim: str) -> Netlist | None:
         """The netlist of one aim; None where it led to nothing new."""
@@ -161,7 +164,7 @@ class Part:
                 break
             aig, literals = hastened(found.aig, found.literals, leaves, late)
             forms = [(aig, literals), restructured(aig, literals, leaves, even=False)]
-            sooner = min((self._mapped(*form, self.hurried) for form in forms), key=Mapped.key)
+            sooner = min((self._mapped(*form, self.hurried)[0] for form in forms), key=Mapped.key)
             if sooner.key() >= found.key():
                 break
             found = sooner
