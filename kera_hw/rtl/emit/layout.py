@@ -12,7 +12,7 @@ from typing import Literal
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.naming import Names, unique_stems
 from kera_hw.schedule.fpga.bits import Segment
-from kera_hw.schedule.fpga.cells import Cell, StateNext, Unit
+from kera_hw.schedule.fpga.cells import Cell, StateNext
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import has_valid
 from kera_hw.schedule.plan import Plan
@@ -79,13 +79,12 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class CallPlace:
-    """A unit, and all the cells that call it in order of their stages.
+    """All the calls of one unit, in order of their stages.
 
-    Emitters write stage by stage: the first declares what the unit shows, the last, where all
-    operands are there, has the unit itself.
+    Emitters write stage by stage: the first declares what the unit shows, the last, where all operands are
+    there, has the unit itself.
     """
 
-    unit: Unit
     calls: tuple[int, ...]
 
     @property
@@ -117,9 +116,9 @@ class Layout:
                 self.wires[index] = self.states[cell.state]
         self._kept = self._registers()
         self._calls: dict[int, CallPlace] = {}
-        for unit, users in netlist.calls():
+        for _, users in netlist.calls():
             ordered = tuple(sorted(users, key=lambda user: (plan.stage[user], user)))
-            self._calls.update(dict.fromkeys(users, CallPlace(unit, ordered)))
+            self._calls.update(dict.fromkeys(users, CallPlace(ordered)))
         for index in range(len(netlist.cells)):
             self.note(self.wires[index], netlist.cells[index])
 

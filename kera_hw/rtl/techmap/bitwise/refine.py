@@ -11,7 +11,7 @@ from kera_hw.rtl.techmap.bitwise.lutmap import Lut, Timing, map_gates
 from kera_hw.rtl.techmap.bitwise.rebuild import Rebuild
 from kera_hw.rtl.techmap.bitwise.restructure import balanced, hastened, restructured
 from kera_hw.schedule.fpga.bits import Bits
-from kera_hw.schedule.fpga.cells import Add, Cell, Input, Mux, StateOut
+from kera_hw.schedule.fpga.cells import Add, Cell, Mux
 from kera_hw.schedule.fpga.cells import Lut as LutCell
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.netlist import Netlist
@@ -218,15 +218,12 @@ class Settling:
         model = self.model
         found: dict[Place, float] = {}
         for index, cell in enumerate(netlist.cells):
-            if isinstance(cell, Input | StateOut):
-                settled = float(model.clk_to_q_ps(cell))
-            else:
-                settled = float(model.clk_to_q_ps(cell))
-                route = model.route_ps(cell, _FANOUT)
-                for bits, position, bit in _reads(cell):
-                    if bits is not None:
-                        logic = model.logic_ps(cell, position)
-                        settled = max(settled, found[bits, bit] + route + logic)
+            settled = float(model.clk_to_q_ps(cell))
+            route = model.route_ps(cell, _FANOUT)
+            for driver, position, bit in _reads(cell):
+                if driver is not None:
+                    logic = model.logic_ps(cell, position)
+                    settled = max(settled, found[driver, bit] + route + logic)
             for k in range(cell.width):
                 found[index, k] = settled - model.early_ps(cell, k)
         return found
