@@ -92,7 +92,7 @@ def _heaviest(counts: Mapping[Counted, int], device: Device) -> Counted:
 
 
 def _sharing(needs: Needs, device: Device, dsp: int | None) -> str:
-    interval = needs.least_interval(device, dsp)
+    interval = needs.least_initiation_interval(device, dsp)
     return (
         f"With units shared among these operations, {device.name} could take an item every {interval:,} "
         "cycles at the earliest (the resource-constrained minimum II). So far only the units of division and "

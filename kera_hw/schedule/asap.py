@@ -33,9 +33,9 @@ class Constraints:
     node_count: int
     ties: tuple[tuple[int, int, int], ...] = ()
 
-    def backward(self, interval: int) -> list[tuple[int, int, int]]:
+    def backward(self, initiation_interval: int) -> list[tuple[int, int, int]]:
         """Backward constraints (u, v, c) at an initiation interval."""
-        return [*((u, v, 1 - interval) for u, v in self.loops), *self.ties]
+        return [*((u, v, 1 - initiation_interval) for u, v in self.loops), *self.ties]
 
     def rows(self) -> list[tuple[int, int, int]]:
         """Forward constraints as (u, v, c), sorted by v, then u."""
@@ -87,14 +87,14 @@ class Loop:
     state_count: int
 
     @property
-    def least_interval(self) -> int:
+    def least_initiation_interval(self) -> int:
         """The smallest initiation interval at which this loop holds."""
         return 1 + -(-self.distance // self.state_count)
 
 
-def earliest(constraints: Constraints, interval: int) -> list[int] | Loop:
+def earliest(constraints: Constraints, initiation_interval: int) -> list[int] | Loop:
     """Every node's least stage (the end node's: at least 1) at an initiation interval, or what forbids it."""
-    edges, backward = constraints.rows(), constraints.backward(interval)
+    edges, backward = constraints.rows(), constraints.backward(initiation_interval)
     stage = [0] * constraints.node_count
     stage[-1] = 1
     parent: list[tuple[int, int] | None] = [None] * constraints.node_count
@@ -131,12 +131,14 @@ def _cycle(parent: Sequence[tuple[int, int] | None], node: int, constraints: Con
     return None
 
 
-def latest(constraints: Constraints, interval: int, stage_count: int, pinned: Sequence[int]) -> list[int]:
+def latest(
+    constraints: Constraints, initiation_interval: int, stage_count: int, pinned: Sequence[int]
+) -> list[int]:
     """The greatest stage of every node when the end node is at ``stage_count`` and ``pinned`` nodes are at 0.
 
     Meaningful only where ``earliest`` succeeds with an end no later than ``stage_count``.
     """
-    edges, backward = constraints.rows()[::-1], constraints.backward(interval)
+    edges, backward = constraints.rows()[::-1], constraints.backward(initiation_interval)
     stage = [stage_count] * constraints.node_count
     for node in pinned:
         stage[node] = 0

@@ -74,7 +74,7 @@ def no_latency(
     return _refusal("K0602", message, least[-1], problem.netlist.cells[path[-1]] if path else None, sources)
 
 
-def no_interval(
+def no_initiation_interval(
     problem: Problem, loop: Loop, asked: int, clock_ps: int, sources: Sources | None,
 ) -> Refusal:
     """K0603 with the loop of operations through the state."""
@@ -84,10 +84,10 @@ def no_interval(
     message = (
         f"A new item every {asked} {_cycles(asked)} is too often at {_mhz(clock_ps)}: the next value of "
         f"{names} takes {found.stages} stages ({way}). The smallest interval "
-        f"for this loop is {loop.least_interval}."
+        f"for this loop is {loop.least_initiation_interval}."
     )
     cell = problem.netlist.cells[found.cells[-1]] if found.cells else None
-    return _refusal("K0603", message, loop.least_interval, cell, sources)
+    return _refusal("K0603", message, loop.least_initiation_interval, cell, sources)
 
 
 def _cycles(count: int) -> str:
@@ -126,7 +126,7 @@ def loop_recurrence(problem: Problem, loop: Loop) -> Recurrence:
             continue
         cells += fill_path(problem, part)
         part = [node] if node < problem.cell_count else []
-    return Recurrence(tuple(cells), tuple(states), loop.least_interval)
+    return Recurrence(tuple(cells), tuple(states), loop.least_initiation_interval)
 
 
 def _reads(problem: Problem, node: int) -> bool:

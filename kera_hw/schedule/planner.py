@@ -11,7 +11,7 @@ from kera_hw.schedule.explain import (
     Refusal,
     Sources,
     loop_recurrence,
-    no_interval,
+    no_initiation_interval,
     no_latency,
     too_slow,
 )
@@ -44,7 +44,7 @@ class _Solution:
 
     problem: Problem
     stage: list[int]
-    interval: int
+    initiation_interval: int
     loop: Loop | None
     notes: tuple[str, ...] = ()
 
@@ -129,7 +129,7 @@ def _plan(problem: Problem, asked: _Request, interface: str) -> Plan | Refusal:
         return found
     recurrence = None if found.loop is None else loop_recurrence(problem, found.loop)
     exact = with_fanout(problem, staged_fanout(problem, found.stage))
-    plan = make_plan(exact, found.stage, asked.clock_ps, found.interval, interface, recurrence)
+    plan = make_plan(exact, found.stage, asked.clock_ps, found.initiation_interval, interface, recurrence)
     return replace(plan, notes=(*plan.notes, *found.notes))
 
 
@@ -145,7 +145,7 @@ def _soonest(problem: Problem, asked: _Request) -> _Solution | None:
         f"The circuit has {problem.cell_count:,} cells, too many to look for the fewest registers: each "
         "works as soon as it can."
     )
-    return _Solution(problem, [*start.least[:-1], count], start.interval, start.loop, (note,))
+    return _Solution(problem, [*start.least[:-1], count], start.initiation_interval, start.loop, (note,))
 
 
 def _relieved(problem: Problem, asked: _Request) -> _Solution | None:
@@ -186,7 +186,7 @@ def _stretched(problem: Problem, asked: _Request) -> _Solution | None:
 @dataclass(frozen=True, slots=True)
 class _Earliest:
     constraints: Constraints
-    interval: int
+    initiation_interval: int
     least: list[int]
     loop: Loop | None
 
@@ -198,10 +198,10 @@ def _earliest(problem: Problem, asked: _Request) -> _Earliest | Refusal:
     constraints = build_constraints(problem, timing_pairs(problem, asked.limit_ps))
     least_ii = least_initiation_interval(problem.netlist)
     assert asked.ii is None or asked.ii >= least_ii, "units are used only where the interval allows"
-    interval, least, loop = _interval(constraints, asked, least_ii)
+    initiation_interval, least, loop = _initiation_interval(constraints, asked, least_ii)
     if isinstance(least, Loop):
-        return no_interval(problem, least, interval, asked.clock_ps, asked.sources)
-    return _Earliest(constraints, interval, least, loop)
+        return no_initiation_interval(problem, least, initiation_interval, asked.clock_ps, asked.sources)
+    return _Earliest(constraints, initiation_interval, least, loop)
 
 
 def _solve(problem: Problem, asked: _Request) -> _Solution | Refusal:
@@ -213,14 +213,14 @@ def _solve(problem: Problem, asked: _Request) -> _Solution | Refusal:
     if count < start.least[-1]:
         return no_latency(problem, start.constraints, start.least, count, asked.clock_ps, asked.sources)
     pinned = [index for index, cell in enumerate(problem.netlist.cells) if isinstance(cell, Input)]
-    upper = latest(start.constraints, start.interval, count, pinned)
+    upper = latest(start.constraints, start.initiation_interval, count, pinned)
     lower = [*start.least[:-1], count]
-    stage, optimal = least_registers(problem, start.constraints, start.interval, lower, upper)
+    stage, optimal = least_registers(problem, start.constraints, start.initiation_interval, lower, upper)
     notes = () if optimal else ("Register bits are few, but not proved to be the fewest.",)
-    return _Solution(problem, stage, start.interval, start.loop, notes)
+    return _Solution(problem, stage, start.initiation_interval, start.loop, notes)
 
 
-def _interval(
+def _initiation_interval(
     constraints: Constraints, asked: _Request, least_ii: int,
 ) -> tuple[int, list[int] | Loop, Loop | None]:
     """The interval, the earliest stages (or the loop that forbids them), the loop that set the interval.
@@ -228,27 +228,29 @@ def _interval(
     State that is read later than it could be, to be written in time, costs latency: where that is too much
     for the latency asked for, the interval is the least that does.
     """
-    interval, binding = asked.ii or least_ii, None
+    initiation_interval, binding = asked.ii or least_ii, None
     while True:
-        least = earliest(constraints, interval)
+        least = earliest(constraints, initiation_interval)
         if isinstance(least, Loop):
             if asked.ii is not None:
-                return interval, least, binding
-            binding, interval = least, max(interval + 1, least.least_interval)
+                return initiation_interval, least, binding
+            binding = least
+            initiation_interval = max(initiation_interval + 1, least.least_initiation_interval)
             continue
         if asked.ii is None and asked.latency is not None and least[-1] > asked.latency:
-            return *_longer_interval(constraints, interval, least, asked.latency), binding
-        return interval, least, binding
+            longer = _longer_initiation_interval(constraints, initiation_interval, least, asked.latency)
+            return *longer, binding
+        return initiation_interval, least, binding
 
 
-def _longer_interval(
-    constraints: Constraints, interval: int, least: list[int], latency: int
+def _longer_initiation_interval(
+    constraints: Constraints, initiation_interval: int, least: list[int], latency: int
 ) -> tuple[int, list[int]]:
     """The least interval, and earliest stages, at which the end comes by ``latency``; else as they are."""
-    low, high = interval, max(least) + 1  # at which no loop waits for anything
+    low, high = initiation_interval, max(least) + 1  # at which no loop waits for anything
     found = earliest(constraints, high)
     if isinstance(found, Loop) or found[-1] > latency:
-        return interval, least
+        return initiation_interval, least
     while high - low > 1:
         middle = (low + high) // 2
         tried = earliest(constraints, middle)
@@ -260,7 +262,7 @@ def _longer_interval(
 
 
 def make_plan(
-    problem: Problem, stage: Sequence[int], clock_ps: int, interval: int, interface: str,
+    problem: Problem, stage: Sequence[int], clock_ps: int, initiation_interval: int, interface: str,
     recurrence: Recurrence | None,
 ) -> Plan:
     """Write a schedule of the nodes (the end node last) down as a plan, with timing and estimate."""
@@ -280,7 +282,8 @@ def make_plan(
     state_bits = sum(state.width for state in netlist.states)
     estimate = Resources(
         lut=netlist_luts(netlist, model.device),
-        ff=kept + state_bits + inner_ffs(netlist) + handshake_ffs(netlist, interface, count, interval),
+        ff=kept + state_bits + inner_ffs(netlist)
+        + handshake_ffs(netlist, interface, count, initiation_interval),
         dsp=netlist_dsps(netlist, model.device),
         bram=netlist_brams(netlist, model.device),
         fmax_mhz=fmax_mhz(problem, arrivals),
@@ -290,7 +293,7 @@ def make_plan(
         interface=interface,
         clock_ps=clock_ps,
         latency_cycles=count,
-        initiation_interval=interval,
+        initiation_interval=initiation_interval,
         stage=tuple(stage[:cells]),
         available=tuple(s + own for s, own in zip(stage, latency)),
         arrival_ps=tuple(arrivals.output_ps),

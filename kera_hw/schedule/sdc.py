@@ -63,7 +63,8 @@ class _Program:
 
 
 def least_registers(
-    problem: Problem, constraints: Constraints, interval: int, lower: Sequence[int], upper: Sequence[int],
+    problem: Problem, constraints: Constraints, initiation_interval: int, lower: Sequence[int],
+    upper: Sequence[int],
     step_limit: int = STEP_LIMIT,
 ) -> tuple[list[int], bool]:
     """Stages of all nodes with the least register bits within the bounds, and whether they are the least.
@@ -74,12 +75,12 @@ def least_registers(
     _add_costs(problem, program)
     for u, v, c in constraints.rows():
         program.require(v, u, c)
-    for u, v, c in constraints.backward(interval):
+    for u, v, c in constraints.backward(initiation_interval):
         program.require(v, u, c)
     assert _holds(program, np.array(program.lower)), "the earliest stages are a schedule"
     solved = _solve(program, step_limit) if step_limit and len(program.rows) <= ROW_LIMIT else None
     if solved is None:
-        return _improve(problem, constraints, interval, lower, upper), False
+        return _improve(problem, constraints, initiation_interval, lower, upper), False
     return solved[: constraints.node_count], True
 
 
@@ -165,13 +166,14 @@ def _minimise(
 
 
 def _improve(
-    problem: Problem, constraints: Constraints, interval: int, lower: Sequence[int], upper: Sequence[int],
+    problem: Problem, constraints: Constraints, initiation_interval: int, lower: Sequence[int],
+    upper: Sequence[int],
 ) -> list[int]:
     """From the earliest schedule, move node after node, last first, to where fewest bits are kept."""
     stage = list(lower)
     before: list[list[tuple[int, int]]] = [[] for _ in stage]
     after: list[list[tuple[int, int]]] = [[] for _ in stage]
-    rows = [*constraints.rows(), *constraints.backward(interval)]
+    rows = [*constraints.rows(), *constraints.backward(initiation_interval)]
     for u, v, c in rows:
         before[v].append((u, c))
         after[u].append((v, c))

@@ -36,7 +36,8 @@ SOURCES = {
 }
 ARITY = {"fma": 3, "add": 2, "sub": 2, "mul": 2, "div": 2, "sqrt": 1, "recip": 1, "rsqrt": 1}
 FOLDED = {
-    "div": iterative.interval_of_div, "recip": iterative.interval_of_div, "sqrt": iterative.interval_of_sqrt,
+    "div": iterative.initiation_interval_of_div, "recip": iterative.initiation_interval_of_div,
+    "sqrt": iterative.initiation_interval_of_sqrt,
 }
 _CHUNK = 100_000
 

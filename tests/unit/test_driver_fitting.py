@@ -129,8 +129,9 @@ def test_a_smaller_part_and_fewer_blocks_need_a_longer_interval() -> None:
     assert needs.least_luts(device("ecp5-85k")) == (1024 - 156) * 15 * 16
     assert needs.least_luts(device("ecp5-85k"), 0) == 1024 * 15 * 16
     parts = [device(name) for name in ("ecp5-85k", "ecp5-25k", "ice40-hx8k")]
-    assert [needs.least_interval(part) for part in parts] == [3, 8, 32]
-    assert needs.least_interval(parts[0], 0) == 3 and Needs().least_interval(parts[0]) == 1
+    assert [needs.least_initiation_interval(part) for part in parts] == [3, 8, 32]
+    assert needs.least_initiation_interval(parts[0], 0) == 3
+    assert Needs().least_initiation_interval(parts[0]) == 1
     assert needs.least_luts(parts[1], None, 8) <= parts[1].lut < needs.least_luts(parts[1], None, 7)
 
 

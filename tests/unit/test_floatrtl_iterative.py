@@ -32,8 +32,8 @@ def _sites(design: HardwareDesign) -> int:
 
 
 @pytest.mark.parametrize("op,text,interval", [
-    ("div", "pub fn f(a: f16, b: f16) -> f16 { a / b }", iterative.interval_of_div(KINDS["f16"])),
-    ("sqrt", "pub fn f(a: bf16) -> bf16 { sqrt(a) }", iterative.interval_of_sqrt(KINDS["bf16"])),
+    ("div", "pub fn f(a: f16, b: f16) -> f16 { a / b }", iterative.initiation_interval_of_div(KINDS["f16"])),
+    ("sqrt", "pub fn f(a: bf16) -> bf16 { sqrt(a) }", iterative.initiation_interval_of_sqrt(KINDS["bf16"])),
 ])
 def test_netlist_and_plan(op: str, text: str, interval: int, tmp_path: Path) -> None:
     source = tmp_path / "f.kera"
@@ -67,7 +67,7 @@ def test_a_recurrence_that_is_too_short_for_loops_is_pipelined(tmp_path: Path) -
     )
     loaded = load_program(source)
     assert loaded.graph is not None, loaded.diagnostics
-    interval = iterative.interval_of_div(KINDS["f16"]) + 4
+    interval = iterative.initiation_interval_of_div(KINDS["f16"]) + 4
     design = design_hardware(loaded.graph, loaded.graph.exports[0], TargetOptions(interval=interval))
     assert not design.netlist.units()
     assert design.plan.initiation_interval == interval
@@ -83,5 +83,5 @@ def test_an_interval_that_a_recurrence_sets_is_made_use_of(tmp_path: Path) -> No
     loaded = load_program(source)
     assert loaded.graph is not None, loaded.diagnostics
     design = design_hardware(loaded.graph, loaded.graph.exports[0], TargetOptions())
-    assert design.plan.initiation_interval >= iterative.interval_of_sqrt(KINDS["bf16"])
+    assert design.plan.initiation_interval >= iterative.initiation_interval_of_sqrt(KINDS["bf16"])
     assert design.netlist.units()

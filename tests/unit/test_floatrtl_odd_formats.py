@@ -80,7 +80,7 @@ def test_what_a_unit_cannot_do_it_refuses(lowering: Lowering, kind: FloatType, a
 @pytest.mark.parametrize("lowering,arity", [(divide.lower_div, 2), (sqrt.lower_sqrt, 1)])
 def test_a_format_without_a_folded_unit_gets_the_array(lowering: Lowering, arity: int) -> None:
     kind = FloatType("e3m8", 3, 8)
-    builder = Builder(Store(), interval=1000)
+    builder = Builder(Store(), initiation_interval=1000)
     word = IntType(kind.width_bits, False)
     params = [builder.store.param(i, word) for i in range(arity)]
     nodes = builder.store.region([word] * arity, [lowering(builder, kind, *params)]).nodes()

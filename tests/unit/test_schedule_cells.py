@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+import random
 from dataclasses import replace
 from typing import get_args
 
@@ -33,10 +34,18 @@ from kera_hw.schedule.fpga.cells.cell import Paint
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import device_names, find_device
 from kera_hw.schedule.fpga.netlist import Netlist, Output, least_initiation_interval
+from kera_hw.schedule.fpga.simulate import simulate_netlist
 from kera_hw.schedule.fpga.units import UNITS, IterativeUnit, Memory
 from kera_hw.schedule.fpga.units.iterative import Register
 from kera_hw.schedule.verifier import verify_plan
-from tests.differential.emit_netlists import plan_of
+from tests.differential.emit_netlists import (
+    iterative_unit,
+    memory_unit,
+    plan_of,
+    random_items,
+    random_netlist,
+)
+from tests.netlist_reference import evaluate
 
 X, Y, BIT = cell_bits(0, 8), cell_bits(1, 8), cell_bits(2, 1)
 _NEXT = Output("n0", concat([cell_bits(0, 7, 1), const_bits(1, 1)]))
@@ -131,6 +140,25 @@ def test_units_of_one_make_share_their_definition() -> None:
     calls = [Call(width=8, unit=unit, arguments=(X,)) for unit in (_LOOP, again, _LOOP)]
     netlist = Netlist("f", (("in_x", 8),), (Input(width=8, bus="in_x"), *calls), ())
     assert netlist.calls() == [(_LOOP, (1, 3)), (again, (2,))]
+
+
+def _random(seed: int) -> Netlist:
+    rng = random.Random(seed)
+    units = [iterative_unit(rng, "a"), memory_unit(rng, "m")]
+    return random_netlist(rng, 40, states=2, chains=2, controls=True, units=[*units, units[0]])
+
+
+def test_random_netlists_of_every_class_mean_what_the_reference_says() -> None:
+    """Emitted Verilog is held against the same reference, on the same kind of netlists (test_emit_random)."""
+    reached: set[type] = set()
+    for seed in range(12):
+        netlist = _random(seed)
+        reached |= {type(cell) for cell in netlist.cells}
+        items = random_items(random.Random(seed), netlist, 20)
+        columns = {bus: [item[bus] for item in items] for bus, _ in netlist.inputs}
+        found = simulate_netlist(netlist, columns)
+        assert [dict(zip(found, row)) for row in zip(*found.values())] == evaluate(netlist, items)
+    assert _named(reached) == _named(CELLS)
 
 
 def test_a_unit_that_is_called_while_it_works_is_no_plan() -> None:

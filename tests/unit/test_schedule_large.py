@@ -88,7 +88,7 @@ def bounded(seed: int, states: int) -> tuple[Problem, Constraints, int, list[int
     constraints = build_constraints(problem, timing_pairs(problem, 9000))
     interval = 1
     while isinstance(lower := earliest(constraints, interval), Loop):
-        interval = lower.least_interval
+        interval = lower.least_initiation_interval
     inputs = [k for k, cell in enumerate(problem.netlist.cells) if isinstance(cell, Input)]
     return problem, constraints, interval, lower, latest(constraints, interval, lower[-1], inputs)
 

@@ -104,7 +104,7 @@ def test_without_the_solver_the_schedule_is_valid_and_no_worse_than_asap(seed: i
     constraints = build_constraints(problem, timing_pairs(problem, 9000))
     interval = 1
     while isinstance(lower := earliest(constraints, interval), Loop):
-        interval = lower.least_interval
+        interval = lower.least_initiation_interval
     inputs = [k for k, cell in enumerate(problem.netlist.cells) if isinstance(cell, Input)]
     upper = latest(constraints, interval, lower[-1], inputs)
     stage, optimal = least_registers(problem, constraints, interval, lower, upper, step_limit=0)

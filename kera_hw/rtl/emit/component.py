@@ -61,12 +61,12 @@ class Kernel(wiring.Component):
     with state, or with an ``initiation_interval`` above 1, has ``in_valid`` and ``out_valid`` beside them.
     """
 
-    def __init__(self, export: Export, protocol: Protocol, latency: int, interval: int) -> None:
+    def __init__(self, export: Export, protocol: Protocol, latency: int, initiation_interval: int) -> None:
         self._signature = signature(export)
         self._taken = Fields.of(parameter_buses(export), "in_")
         self._given = Fields.of(result_buses(export), "out_")
         self.protocol: Protocol = protocol
-        self.latency_cycles, self.initiation_interval = latency, interval
+        self.latency_cycles, self.initiation_interval = latency, initiation_interval
         taken, given = self._taken.layout(), self._given.layout()
         if protocol == "stream":
             super().__init__({"i": In(stream.Signature(taken)), "o": Out(stream.Signature(given))})

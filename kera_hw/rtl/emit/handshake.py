@@ -24,7 +24,7 @@ from amaranth.hdl import (
 )
 
 from kera_hw.rtl.emit.layout import Control, valid_name
-from kera_hw.schedule.fpga.resource_model import SHORT_INTERVAL, counter_spans
+from kera_hw.schedule.fpga.resource_model import SHORT_INITIATION_INTERVAL, counter_spans
 
 MOST_DATA_BITS = 65_530
 """Bits of all inputs, or of all outputs, that Amaranth takes in one design besides clock and control."""
@@ -116,24 +116,25 @@ class _Shell(Elaboratable):
 
     def admission(self, module: Module, admitted: Value, moves: Value) -> Value:
         """Whether the interval since the last admitted item has passed (always, at II = 1)."""
-        interval = self.spec.initiation_interval
-        if interval == 1:
+        initiation_interval = self.spec.initiation_interval
+        if initiation_interval == 1:
             return Const(1)
         due = Signal(name="due")
-        if interval <= SHORT_INTERVAL:
-            recent = Signal(interval - 1, name="recent")  # bit k: an item was admitted k + 1 moves ago
+        if initiation_interval <= SHORT_INITIATION_INTERVAL:
+            # Bit k: an item was admitted k + 1 moves ago.
+            recent = Signal(initiation_interval - 1, name="recent")
             module.d.comb += due.eq(~recent.any())
             with module.If(moves):
                 module.d.sync += recent.eq(Cat(admitted, recent[:-1]))
             return due
         # Moves until the next item may be admitted.
-        self.pause = pause = Signal(range(interval), name="pause")
+        self.pause = pause = Signal(range(initiation_interval), name="pause")
         module.d.comb += due.eq(~pause.any())
         with module.If(moves):
             with module.If(~due):
                 module.d.sync += pause.eq(pause - 1)
             with module.Elif(admitted):
-                module.d.sync += pause.eq(interval - 1)
+                module.d.sync += pause.eq(initiation_interval - 1)
         return due
 
 

@@ -2,7 +2,7 @@
 
 Constants are written where they are read. The control signals come from outside (see ``handshake``):
 ``advance`` moves the whole pipeline on, ``valid_stage<t>`` says that stage t holds an item, where that
-decides about a state register or starts a folded loop.
+decides about a state register or starts an iterative unit.
 """
 from __future__ import annotations
 

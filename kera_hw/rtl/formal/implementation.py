@@ -122,9 +122,9 @@ class Clocked:
         self, circuit: Circuit, flat: FlatDesign, netlist: Netlist, plan: Plan, emitted: Emitted,
     ) -> None:
         self.circuit, self.flat, self.netlist, self.plan, self.emitted = circuit, flat, netlist, plan, emitted
-        interval, latency = plan.initiation_interval, plan.latency_cycles
+        initiation_interval, latency = plan.initiation_interval, plan.latency_cycles
         # Late enough that the pipeline is full of other items, and a time at which one is admitted.
-        self.start = interval * (latency // interval + 2)
+        self.start = initiation_interval * (latency // initiation_interval + 2)
 
     @property
     def label(self) -> str:
@@ -166,13 +166,13 @@ class Clocked:
 
     def _others(self, terms: Terms, start: int) -> Source:
         """What the ports show beside the item that enters at ``start``: one an interval, and no reset."""
-        other, interval = _other_source(terms, start), self.plan.initiation_interval
+        other, initiation_interval = _other_source(terms, start), self.plan.initiation_interval
 
         def source(bus: str, time: int, width: int) -> Term:
             if bus == "rst":
                 return terms.const(0, width)
             if bus == "in_valid":
-                return terms.const(int(time % interval == 0), width)
+                return terms.const(int(time % initiation_interval == 0), width)
             return other(bus, time, width)
 
         return source

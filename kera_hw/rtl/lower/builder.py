@@ -36,17 +36,18 @@ def carrier(kind: Type) -> Type:
 class Builder:
     """Makes scalar nodes in ``store``. Every reference it returns has a known range.
 
-    ``interval`` is how many cycles at least lie between two items: lowerings may keep loops for it.
+    At least ``initiation_interval`` cycles lie between two items: lowerings may keep loops for it.
     ``carry_logic``: a carry cell holds a function of four signals, so that logic before an adder is free.
     ``meter`` counts what is made, if anybody asks.
     """
 
     def __init__(
-        self, store: Store, interval: int = 1, carry_logic: bool = False, meter: Meter | None = None
+        self, store: Store, initiation_interval: int = 1, carry_logic: bool = False,
+        meter: Meter | None = None,
     ) -> None:
         self.meter = meter
         self.store = store
-        self.interval = interval
+        self.initiation_interval = initiation_interval
         self.carry_logic = carry_logic
         self._values: dict[Node, int | None] = {}
         self._ranges: dict[Ref, Interval] = {}

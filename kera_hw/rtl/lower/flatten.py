@@ -47,10 +47,12 @@ SCALAR = frozenset(
 class Flattener:
     """Evaluates regions symbolically: values are references to scalar nodes being built."""
 
-    def __init__(self, store: Store, meter: Meter, interval: int = 1, carry_logic: bool = False) -> None:
+    def __init__(
+        self, store: Store, meter: Meter, initiation_interval: int = 1, carry_logic: bool = False
+    ) -> None:
         self.store = store
         self.meter = meter
-        self.builder = Builder(store, interval, carry_logic, meter)
+        self.builder = Builder(store, initiation_interval, carry_logic, meter)
         self._expander = Expander(exact_apart.EXPANSIONS)
         self._scopes: Scopes = ()
         self._in_general = False
@@ -357,11 +359,11 @@ def _states(export: Export, flattener: Flattener) -> tuple[list[FlatState], list
 
 
 def flatten_export(
-    export: Export, store: Store, interval: int = 1, carry_logic: bool = False
+    export: Export, store: Store, initiation_interval: int = 1, carry_logic: bool = False
 ) -> FlatDesign | Diagnostic:
     """Flatten an export to scalar operations in ``store``; a Diagnostic (K06xx, K07xx) where it cannot be.
 
-    Units that take several cycles an item are used where ``interval`` cycles between items allow, and such as
+    Units that take several cycles an item are used where ``initiation_interval`` cycles allow, and such as
     need logic in carry cells with ``carry_logic``.
     """
     saved = store.origin
@@ -369,16 +371,16 @@ def flatten_export(
         _check_export(export)
         check_state(export)
         check_ports(export)
-        return _flatten(export, store, interval, carry_logic)
+        return _flatten(export, store, initiation_interval, carry_logic)
     except LoweringError as problem:
         return problem.diagnostic
     finally:
         store.origin = saved
 
 
-def _flatten(export: Export, store: Store, interval: int, carry_logic: bool) -> FlatDesign:
+def _flatten(export: Export, store: Store, initiation_interval: int, carry_logic: bool) -> FlatDesign:
     meter = Meter(export.name)
-    flattener = Flattener(store, meter, interval, carry_logic)
+    flattener = Flattener(store, meter, initiation_interval, carry_logic)
     buses = parameter_buses(export)
     inputs = _place(buses)
     states, _ = _states(export, flattener)

@@ -110,8 +110,8 @@ def _cycle_limit(emitted: Emitted, items: int, traffic: Traffic) -> int:
     """Cycles after which results count as missing: far more than the slowest traffic takes."""
     slow = 100 / max(1, min(traffic.valid_percent, traffic.ready_percent))
     start = (traffic.reset_at_cycle or 0) + 100
-    interval = emitted.initiation_interval
-    return int(start + 40 * slow * interval * (items + 10) + 40 * slow * emitted.latency_cycles)
+    initiation_interval = emitted.initiation_interval
+    return int(start + 40 * slow * initiation_interval * (items + 10) + 40 * slow * emitted.latency_cycles)
 
 
 def _rows(items: Sequence[Words], ports: Sequence[Port], count: int) -> Words:

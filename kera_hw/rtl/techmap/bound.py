@@ -69,13 +69,14 @@ class Needs:
     def __add__(self, other: Needs) -> Needs:
         return Needs(self.products + other.products, self.luts + other.luts)
 
-    def least_luts(self, device: Device, dsp: int | None = None, interval: int = 1) -> float:
+    def least_luts(self, device: Device, dsp: int | None = None, initiation_interval: int = 1) -> float:
         """LUTs where all that the device has, but at most ``dsp`` blocks, works for every item.
 
-        With an ``interval`` above 1 each block serves as many products, and each LUT as many operations.
+        With an ``initiation_interval`` above 1 each block serves as many products, and each LUT as many
+        operations.
         """
         able = capabilities(device, _ANY_CLOCK_PS, MapOptions(dsp))
-        total, spare = float(self.luts), able.dsp_count * interval
+        total, spare = float(self.luts), able.dsp_count * initiation_interval
         worth: list[tuple[float, int, Product]] = []
         for product, count in self.products.items():
             total += count * product.luts
@@ -87,9 +88,9 @@ class Needs:
             used = min(tiles, spare)
             spare -= used
             total -= luts * used
-        return total / interval
+        return total / initiation_interval
 
-    def least_interval(self, device: Device, dsp: int | None = None) -> int:
+    def least_initiation_interval(self, device: Device, dsp: int | None = None) -> int:
         """The smallest initiation interval at which the units of the device would do, if all were shared."""
         high = 1
         while self.least_luts(device, dsp, high) > device.lut and high < _MOST_INTERVAL:

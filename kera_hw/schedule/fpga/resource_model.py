@@ -48,35 +48,35 @@ def netlist_brams(netlist: Netlist, device: Device) -> int:
     return sum(unit.brams(device) for unit in netlist.units())
 
 
-def has_valid(netlist: Netlist, interface: str, interval: int) -> bool:
+def has_valid(netlist: Netlist, interface: str, initiation_interval: int) -> bool:
     """Whether items come with a valid bit: without a handshake, where something between two would matter."""
-    return interface != "none" or bool(netlist.states) or interval > 1
+    return interface != "none" or bool(netlist.states) or initiation_interval > 1
 
 
-SHORT_INTERVAL = 4
+SHORT_INITIATION_INTERVAL = 4
 """Intervals up to this are counted by a bit for each cycle, longer ones in binary."""
 
 
-def counter_spans(latency_cycles: int, interval: int) -> list[int]:
+def counter_spans(latency_cycles: int, initiation_interval: int) -> list[int]:
     """How many cycles each of the counters covers that follow an item through a pipeline without stalls.
 
     The first also tells when the next item may come, so it is one cycle short of the interval. Each holds one
     item at most.
     """
-    spans, left = [interval - 1], latency_cycles - interval + 1
+    spans, left = [initiation_interval - 1], latency_cycles - initiation_interval + 1
     while left > 0:
-        spans.append(min(interval, left))
-        left -= interval
+        spans.append(min(initiation_interval, left))
+        left -= initiation_interval
     return spans
 
 
-def handshake_ffs(netlist: Netlist, interface: str, latency_cycles: int, interval: int) -> int:
+def handshake_ffs(netlist: Netlist, interface: str, latency_cycles: int, initiation_interval: int) -> int:
     """Flip-flops that an interface adds: one valid bit a stage, and a counter for intervals over 1.
 
     Where nothing stalls, counters do for both if the interval is long.
     """
-    if not has_valid(netlist, interface, interval):
+    if not has_valid(netlist, interface, initiation_interval):
         return 0
-    if interface == "none" and interval > SHORT_INTERVAL:
-        return sum(span.bit_length() for span in counter_spans(latency_cycles, interval))
-    return latency_cycles + (interval - 1).bit_length()
+    if interface == "none" and initiation_interval > SHORT_INITIATION_INTERVAL:
+        return sum(span.bit_length() for span in counter_spans(latency_cycles, initiation_interval))
+    return latency_cycles + (initiation_interval - 1).bit_length()

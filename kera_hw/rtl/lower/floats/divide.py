@@ -44,7 +44,8 @@ def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     inverse = None if known is None else inverse_of(kind, known)
     if inverse is not None:  # of one element of a tensor of constants, which no law of graphs sees
         return lower_mul(builder, kind, a, builder.const(Format(kind).word, inverse))
-    if builder.interval >= iterative.interval_of_div(kind) and not Format(kind).is_deep:
+    long_enough = builder.initiation_interval >= iterative.initiation_interval_of_div(kind)
+    if long_enough and not Format(kind).is_deep:
         return iterative.lower_div(builder, kind, a, b)
     wires, form = Wires(builder), Format(kind)
     x, y = Fields(wires, form, a), Fields(wires, form, b)

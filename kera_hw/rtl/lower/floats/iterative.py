@@ -1,10 +1,10 @@
 """Division and square root in little space, one digit a cycle, where an item comes only now and then.
 
-Two folded loops follow one another. The first moves the operands' significands up for subnormals: four bits a
-cycle while so many are 0, else one. The second is the recurrence of
-``recurrence``, one row. Its count of digits makes up for all shifts of the result: it goes on until the
-significand and its rounding bit are full, and stops early for a subnormal result, as its exponent counts down
-to 0 with the digits. What is then left of the dividend says whether the result is exact.
+Two iterative units follow one another. The first moves the operands' significands up for subnormals: four
+bits a cycle while so many are 0, else one. The second is the recurrence of ``recurrence``, one row. Its count
+of digits makes up for all shifts of the result: it goes on until the significand and its rounding bit are
+full, and stops early for a subnormal result, as its exponent counts down to 0 with the digits. What is then
+left of the dividend says whether the result is exact.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kera_hw.rtl.lower.floats.fields import Fields, Format
 from kera_hw.rtl.lower.floats.kinds import kind_flags, quotient_kind
 from kera_hw.rtl.lower.floats.rounding import increment, pack
 from kera_hw.rtl.lower.floats.wires import Wires
-from kera_hw.rtl.lower.folding import cycles_of, fold
+from kera_hw.rtl.lower.iterating import cycles_of, iterate
 from kera_hw.types import FloatType, IntType
 
 
@@ -25,20 +25,20 @@ def _div_steps(kind: FloatType) -> int:
     return kind.fraction_bits + 5
 
 
-def interval_of_div(kind: FloatType) -> int:
-    """Cycles between items that a folded division needs."""
+def initiation_interval_of_div(kind: FloatType) -> int:
+    """Cycles between items that an iterative division needs."""
     return cycles_of(_div_steps(kind))
 
 
-def interval_of_sqrt(kind: FloatType) -> int:
-    """Cycles between items that a folded square root needs."""
+def initiation_interval_of_sqrt(kind: FloatType) -> int:
+    """Cycles between items that an iterative square root needs."""
     return cycles_of(kind.fraction_bits + 2)
 
 
 def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     """``a / b`` rounded once to nearest even."""
     wires, form = Wires(builder), Format(kind)
-    assert not form.is_deep, f"exponents of {kind} are too short for the folded division's count"
+    assert not form.is_deep, f"exponents of {kind} are too short for the iterative division's count"
     x, y = Fields(wires, form, a), Fields(wires, form, b)
     precision = form.fraction_bits + 1
     span = IntType(form.exponent_bits + 3, True)
@@ -51,7 +51,7 @@ def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     less = wires.unless(y.is_small, x.is_small)
     change = wires.cat(less, less, less, wires.differ(x.is_small, y.is_small))
     carried = [x.significand, y.significand, place, change, sign, off, off, off, *kinds]
-    top, bottom, place, _, sign, nan, infinite, special, *_ = fold(
+    top, bottom, place, _, sign, nan, infinite, special, *_ = iterate(
         builder, carried, _moves(form) + 1, _move_up
     )
     none = wires.either(special, wires.less(place, builder.const(span, 0)))
@@ -59,7 +59,7 @@ def lower_div(builder: Builder, kind: FloatType, a: Ref, b: Ref) -> Ref:
     low, feed = wires.right(top, 1), wires.bit(top, 0)
     numbers = [low, wires.low_bits(bottom, precision - 1), wires.const(0, precision + 1), place]
     kept = [nan, infinite, wires.unless(sign, nan)]
-    _, _, quotient, place, _, _, _, up, overflows, nan, infinite, sign = fold(
+    _, _, quotient, place, _, _, _, up, overflows, nan, infinite, sign = iterate(
         builder, [*numbers, wires.flag(True), feed, off, off, off, *kept], _div_steps(kind), _divide_row
     )
     finite = wires.spread(wires.invert(overflows), precision)
@@ -137,13 +137,13 @@ def _divide_row(builder: Builder, state: list[Ref]) -> list[Ref]:
 def lower_sqrt(builder: Builder, kind: FloatType, a: Ref) -> Ref:
     """The square root rounded to nearest even; NaN below zero, and -0 for -0."""
     wires, form = Wires(builder), Format(kind)
-    assert not form.is_deep, f"a root in {kind} may be subnormal, which the folded one does not round"
+    assert not form.is_deep, f"a root in {kind} may be subnormal, which the iterative one does not round"
     x = Fields(wires, form, a)
     precision, off = form.fraction_bits + 1, wires.flag(False)
     span = IntType(form.exponent_bits + 2, True)
     doubled = wires.add(wires.cast(x.exponent, span), builder.const(span, form.bias))
     kinds = [x.sign, x.is_small, x.is_top, wires.none(x.fraction)]
-    significand, doubled, _, nan, infinite, zero, sign, *_ = fold(
+    significand, doubled, _, nan, infinite, zero, sign, *_ = iterate(
         builder, [x.significand, doubled, off, off, off, off, *kinds], _moves(form), _move_root_up
     )
     odd = wires.bit(doubled, 0)
@@ -151,7 +151,7 @@ def lower_sqrt(builder: Builder, kind: FloatType, a: Ref) -> Ref:
     empty = wires.const(0, 1)
     radicand = wires.select(odd, wires.cat(significand, empty), wires.cat(empty, significand))
     rest, root = wires.const(0, precision + 2), wires.const(0, precision + 1)
-    _, root, _, field, _, nan, infinite, zero, sign = fold(
+    _, root, _, field, _, nan, infinite, zero, sign = iterate(
         builder, [rest, root, radicand, field, wires.flag(True), nan, infinite, zero, sign],
         precision + 1, _root_row,
     )

@@ -20,7 +20,8 @@ from kera_hw.types import FloatType, IntType
 
 def lower_sqrt(builder: Builder, kind: FloatType, a: Ref) -> Ref:
     """The square root rounded to nearest even; NaN below zero, and -0 for -0."""
-    if builder.interval >= iterative.interval_of_sqrt(kind) and not Format(kind).is_deep:
+    long_enough = builder.initiation_interval >= iterative.initiation_interval_of_sqrt(kind)
+    if long_enough and not Format(kind).is_deep:
         return iterative.lower_sqrt(builder, kind, a)
     wires, form = Wires(builder), Format(kind)
     x = Fields(wires, form, a)

@@ -1,7 +1,7 @@
 """Loops kept as loops: one step's logic used again every cycle, for a design that may take its time.
 
-A folded loop is a ``control.loop`` in the flat region: the interpreter runs it as it is, and mapping makes
-one set of registers around one step (``schedule.fpga.netlist.Fold``).
+Such a loop is a ``control.loop`` in the flat region: the interpreter runs it as it is, and mapping makes an
+iterative unit of it (``schedule.fpga.units.iterative``), one set of registers around one step.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kera_hw.types import IntType
 Step = Callable[[Builder, list[Ref]], list[Ref]]
 
 
-def fold(builder: Builder, carried: Sequence[Ref], count: int, step: Step) -> list[Ref]:
+def iterate(builder: Builder, carried: Sequence[Ref], count: int, step: Step) -> list[Ref]:
     """``step`` applied ``count`` times to scalars; what it returns unchanged is merely kept.
 
     A result ``select(condition, next, same)`` makes a register that waits, which costs no multiplexer.
@@ -33,5 +33,5 @@ def fold(builder: Builder, carried: Sequence[Ref], count: int, step: Step) -> li
 
 
 def cycles_of(count: int) -> int:
-    """Cycles from one item's start of a folded loop to the next's: one loads the registers."""
+    """Cycles from one item's start of such a loop to the next's: one loads the registers."""
     return count + 1
