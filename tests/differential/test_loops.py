@@ -12,7 +12,6 @@ from kera_hw.loops.parser import parse_program
 from kera_hw.loops.printer import print_program
 from kera_hw.loops.verifier import verify_loops
 from kera_hw.lower.export import lower_export
-from kera_hw.support import KeraError
 from tests.loop_programs import differing, random_export
 from tests.tidy.repo import ROOT
 
@@ -20,25 +19,19 @@ PROGRAMS = sorted((ROOT / "tests" / "programs").rglob("*.kera"))
 _CHUNKS = 8
 
 
-def _checked(export: Export, lanes: int, seed: int) -> bool:
-    """Whether the export has loops; they are sound, print and parse to themselves, and give its bits."""
-    try:
-        program = lower_export(export)
-    except KeraError as error:
-        assert {item.code for item in error.diagnostics} == {"K0701"}
-        return False
+def _check(export: Export, lanes: int, seed: int) -> None:
+    """The export has loops; they are sound, print and parse to themselves, and give its bits."""
+    program = lower_export(export)
     assert verify_loops(program) == []
     assert parse_program(print_program(program)) == program
-    assert differing(export, program, lanes, seed) == []
-    return True
+    assert differing(export, program, lanes, seed) == [], (export.name, seed)
 
 
 @pytest.mark.parametrize("chunk", range(_CHUNKS))
 def test_random_graphs(chunk: int) -> None:
-    """Three graphs for every operation, and nearly all of them have loops."""
-    seeds = range(chunk, 3 * len(generatable_ops()), _CHUNKS)
-    made = [_checked(random_export(seed), 5, seed) for seed in seeds]
-    assert sum(made) >= 0.9 * len(made)
+    """Three graphs for every operation."""
+    for seed in range(chunk, 3 * len(generatable_ops()), _CHUNKS):
+        _check(random_export(seed), 5, seed)
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
@@ -46,7 +39,7 @@ def test_programs(path: Path) -> None:
     loaded = load_program(path)
     assert loaded.graph is not None
     for export in loaded.graph.exports:
-        assert _checked(export, 2, 1), export.name
+        _check(export, 2, 1)
 
 
 def test_a_wrong_program_is_seen() -> None:
@@ -69,6 +62,6 @@ def test_observations_follow_the_results(tmp_path: Path) -> None:
     loaded = load_program(path)
     assert loaded.graph is not None
     (export,) = loaded.graph.exports
-    assert _checked(export, 64, 3)
+    _check(export, 64, 3)
     names = [buffer.name for buffer in lower_export(export).of_kind("result")]
     assert names[0] == "out.0" and len(names) > 3 and all(name.startswith("observed.") for name in names[1:])
