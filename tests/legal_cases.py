@@ -19,7 +19,17 @@ from kera_hw.ops.choosing import FLOATS, Chooser, Sample
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.sampling import random_constant, sample
 from kera_hw.ops.spec import EvalCall, TypeRuleError
-from kera_hw.types import BoolType, FixType, FloatType, IntType, TensorType, Type, element_type, numpy_dtype
+from kera_hw.types import (
+    BoolType,
+    FixType,
+    FloatType,
+    IntType,
+    TensorType,
+    Type,
+    bit_width,
+    element_type,
+    numpy_dtype,
+)
 from tests.native_machine import run_native, strange
 
 
@@ -163,9 +173,9 @@ def sampled(opcode: str, count: int, seed: int = 0) -> set[Case]:
 
 
 def takes(opcode: str, kinds: tuple[Type, ...]) -> bool:
-    """Whether an operation without attributes takes operands of these types."""
+    """Whether an operation without attributes takes operands of these types, and gives what programs hold."""
     try:
-        OPS[opcode].infer(kinds, {})
+        results = OPS[opcode].infer(kinds, {})
     except TypeRuleError:
         return False
-    return True
+    return all(bit_width(kind) <= 64 for kind in results)  # circuits alone hold more

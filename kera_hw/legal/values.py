@@ -58,6 +58,7 @@ class Call(NamedTuple):
 
 def container(kind: IntType) -> IntType:
     """The native integer that a narrower one lives in: the next of 8, 16, 32 and 64 bits."""
+    assert kind.width_bits <= 64, f"{kind} is one of circuits alone"
     width_bits = next(width for width in (8, 16, 32, 64) if kind.width_bits <= width)
     return IntType(width_bits, kind.signed)
 
