@@ -17,12 +17,15 @@ from kera_hw.interp.evaluator import Context
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import EvalCall, TypeRuleError
 from kera_hw.ops.wide import ITEMS, rule_of
+from kera_hw.rtl.formal.blocks import scalar
+from kera_hw.rtl.formal.graph import Translator
+from kera_hw.rtl.formal.terms import Terms, evaluate
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.rtl.lower.design import FlatDesign
 from kera_hw.rtl.lower.floats import shifts
 from kera_hw.rtl.lower.floats.wires import Wires
 from kera_hw.rtl.techmap import wide
-from kera_hw.types import BOOL, IntType, Type, is_wide, numpy_dtype
+from kera_hw.types import BOOL, IntType, Type, bit_width, is_wide, numpy_dtype
 
 WIDTHS = (65, 110, 130, 181)
 COUNT = 60
@@ -90,7 +93,22 @@ class Bench:
         for place, pair in enumerate(zip(*(run_region(item, self.columns, COUNT) for item in (region, cut)))):
             want, got = (item.tolist() for item in pair)
             assert want == got, f"word {place}"
+        self._proves(results, whole)
         return [[int(value) for value in item] for item in whole]
+
+    def _proves(self, results: Sequence[Ref], found: Sequence[np.ndarray[Any, Any]]) -> None:
+        """What proofs say of the region, on a few items."""
+        terms = Terms()
+        args = [scalar(terms.var(f"p{i}", bit_width(kind))) for i, kind in enumerate(self.kinds)]
+        blocks = Translator(terms).region(self.builder.store.region(self.kinds, results), args)
+        for row in range(0, COUNT, 20):
+            bits = {
+                f"p{i}": int(item[row]) & (1 << bit_width(kind)) - 1
+                for i, (kind, item) in enumerate(zip(self.kinds, self.columns))
+            }
+            said = evaluate([block.item for block in blocks], bits)
+            widths = [bit_width(ref.type) for ref in results]
+            assert said == [int(item[row]) & (1 << width) - 1 for item, width in zip(found, widths)]
 
     def _words(self, ref: Ref) -> list[Ref]:
         if not is_wide(ref.type):
