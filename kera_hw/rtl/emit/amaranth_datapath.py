@@ -15,7 +15,7 @@ from amaranth.hdl import Cat, Elaboratable, Module, Mux, ResetSignal, Signal, Va
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.amaranth_cells import Around, Place, Start, vector
 from kera_hw.rtl.emit.amaranth_styles import AMARANTH_STYLES
-from kera_hw.rtl.emit.handshake import Wires
+from kera_hw.rtl.emit.handshake import Connections
 from kera_hw.rtl.emit.layout import Control, Layout, Piece, Run, valid_name
 from kera_hw.rtl.emit.styles import Style
 from kera_hw.rtl.emit.text import source_of
@@ -44,13 +44,13 @@ class AmaranthDatapath:
         """The names, of which each design takes its own copy."""
         return Layout(self.netlist, self.plan, self.control)
 
-    def build(self, wires: Wires) -> Elaboratable:
+    def build(self, wires: Connections) -> Elaboratable:
         """The design in the domain ``sync``, on the given buses."""
         return _Datapath(self, wires)
 
 
 class _Datapath(Elaboratable):
-    def __init__(self, source: AmaranthDatapath, wires: Wires) -> None:
+    def __init__(self, source: AmaranthDatapath, wires: Connections) -> None:
         self._netlist, self._plan, self._control = source.netlist, source.plan, source.control
         self._layout = source.layout()
         self._builders = AMARANTH_STYLES[source.style]

@@ -31,7 +31,7 @@ MOST_DATA_BITS = 65_530
 
 
 @dataclass(frozen=True, slots=True)
-class Wires:
+class Connections:
     """What a datapath is connected to: its control inputs by name, the data buses in the netlist's order."""
 
     control: dict[str, Signal]
@@ -47,7 +47,7 @@ class ShellSpec:
     written in Verilog.
     """
 
-    build: Callable[[Wires], Elaboratable | Instance]
+    build: Callable[[Connections], Elaboratable | Instance]
     latency_cycles: int
     initiation_interval: int
     inputs: tuple[tuple[str, int], ...]
@@ -55,10 +55,10 @@ class ShellSpec:
     control: Control
 
 
-def instantiated(module: str) -> Callable[[Wires], Instance]:
+def instantiated(module: str) -> Callable[[Connections], Instance]:
     """The datapath as a Verilog module of that name."""
 
-    def build(wires: Wires) -> Instance:
+    def build(wires: Connections) -> Instance:
         ports: dict[str, Value] = {"i_clk": ClockSignal()}
         ports |= {f"i_{name}": value for name, value in wires.control.items()}
         ports |= {f"i_{signal.name}": signal for signal in wires.inputs}
@@ -103,7 +103,7 @@ class _Shell(Elaboratable):
             else:
                 given[name] = Signal(name=name)
                 module.d.comb += given[name].eq(value)
-        wires = Wires(given, tuple(self.inputs), tuple(self.outputs))
+        wires = Connections(given, tuple(self.inputs), tuple(self.outputs))
         module.submodules.datapath = self.spec.build(wires)
 
     def control_inputs(self, holds: Callable[[int], Value]) -> dict[str, Value]:

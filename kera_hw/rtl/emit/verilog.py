@@ -15,8 +15,8 @@ from kera_hw.rtl.emit.amaranth_datapath import AmaranthDatapath, place_of
 from kera_hw.rtl.emit.convert import Inside, module_verilog
 from kera_hw.rtl.emit.handshake import (
     MOST_DATA_BITS,
+    Connections,
     ShellSpec,
-    Wires,
     instantiated,
     shell_of,
 )
@@ -164,7 +164,7 @@ def _write_amaranth(
 
 
 def shell_spec(
-    netlist: Netlist, plan: Plan, control: Control, build: Callable[[Wires], Elaboratable | Instance],
+    netlist: Netlist, plan: Plan, control: Control, build: Callable[[Connections], Elaboratable | Instance],
 ) -> ShellSpec:
     """What the control around a netlist's datapath must know."""
     outputs = tuple((out.bus, bits_width(out.bits)) for out in netlist.outputs)
