@@ -21,11 +21,18 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 # Programs beside the checkout where they exist, else the project's own of the same size.
 SHARED = ROOT.parent / "shared" / "programs"
-LIMITS_S = {"check sha256": 1.0, "build sha256": 10.0, "build fir": 2.0}
+LARGE = HERE / "large"
+"""Programs of which no circuit fits a device: that is to be said at once."""
+LETS = 3300
+LIMITS_S = {
+    "check sha256": 1.0, "build sha256": 10.0, "build fir": 2.0, f"check {LETS:,} lets": 1.0,
+    "plan dot1024": 2.0, "plan matmul64": 2.0, "plan sobel640": 2.0,
+}
+REFUSED = 1
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="bench compile", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="bench compile", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("-o", "--out", type=Path, default=HERE / "results" / "compile.json")
     options = parser.parse_args(arguments)
@@ -42,11 +49,22 @@ def commands() -> dict[str, list[str]]:
     """The measured command lines, by row name."""
     sha, fir = program("sha256.kera"), program("fir.kera")
     verilog = ["--emit", "verilog", "-o", "OUT"]
+    large = {f"plan {path.stem}": ["plan", str(path)] for path in sorted(LARGE.glob("*.kera"))}
     return {
         "check sha256": ["check", sha],
         "build sha256": ["build", sha, "--fn", "compress", *verilog],
         "build fir": ["build", fir, "--fn", "fir", *verilog],
+        f"check {LETS:,} lets": ["check", "LETS"],
+        **large,
     }
+
+
+def lets(count: int) -> str:
+    """A function of so many statements, each of which reads an element at a constant place."""
+    rows = [f"    let a{k} = a{k - 1} ^ t[{k * 7 % 64}];" for k in range(1, count)]
+    return "\n".join([
+        "pub fn lets(t: [i32; 64], b: i32) -> i32 {", "    let a0 = b;", *rows, f"    a{count - 1}", "}", "",
+    ])
 
 
 def program(name: str) -> str:
@@ -61,9 +79,13 @@ def measure(command: list[str], runs: int) -> dict[str, float]:
     cpus: list[float] = []
     for number in range(runs + 1):
         with tempfile.TemporaryDirectory() as out:
-            argv = [sys.executable, "-m", "kera_hw.cli.main", *(out if a == "OUT" else a for a in command)]
+            places = {"OUT": out, "LETS": str(Path(out) / "lets.kera")}
+            Path(places["LETS"]).write_text(lets(LETS), encoding="utf-8")
+            argv = [sys.executable, "-m", "kera_hw.cli.main", *(places.get(a, a) for a in command)]
             before, start = _children_cpu_s(), time.perf_counter()
-            subprocess.run(argv, check=True, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            done = subprocess.run(argv, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            wanted = REFUSED if str(LARGE) in command[1] else 0
+            assert done.returncode == wanted, f"{command} ended with {done.returncode}"
             if number:
                 walls.append(time.perf_counter() - start)
                 cpus.append(_children_cpu_s() - before)

@@ -66,11 +66,11 @@ def inspect(
 
     Example: kera inspect fir.kera --fn fir --plan --svg fir.svg
     """
-    from kera_hw.driver.build import full_plan, source_files
+    from kera_hw.driver.build import full_plan
     from kera_hw.driver.files import write_atomically
     from kera_hw.driver.picture import graph_json, graph_svg
     from kera_hw.driver.report.theme import standalone
-    from kera_hw.driver.session import identity, optimise, single_export_graph
+    from kera_hw.driver.session import identity, optimise, single_export_graph, source_files
     from kera_hw.graph import print_graph, write_keg
 
     output = Output(json, quiet)

@@ -62,12 +62,8 @@ def plan(
     Examples: kera plan fir.kera --fn fir --clock 200MHz; kera plan fir.kera --save p.toml;
     kera plan fir.kera --plan p.toml --explain
     """
-    from kera_hw.driver.build import full_plan, source_files
-    from kera_hw.driver.files import write_atomically
     from kera_hw.driver.hardware import PLANNING_STEPS, design_hardware
-    from kera_hw.driver.report.chart import chart_rows, chart_svg
-    from kera_hw.driver.report.text import pipeline_text
-    from kera_hw.driver.report.theme import standalone
+    from kera_hw.driver.session import source_files
 
     output = Output(json, quiet)
     request = LoopRequest(loops, given, save, explain)
@@ -83,6 +79,14 @@ def plan(
     sources = source_files(loaded)
     with output.progress("planning", PLANNING_STEPS) as step:
         design = design_hardware(graph, export, options, step, sources)
+
+    # What shows a plan comes once there is one: a refusal does not wait for it.
+    from kera_hw.driver.build import full_plan
+    from kera_hw.driver.files import write_atomically
+    from kera_hw.driver.report.chart import chart_rows, chart_svg
+    from kera_hw.driver.report.text import pipeline_text
+    from kera_hw.driver.report.theme import standalone
+
     data = full_plan(design)
     rows = chart_rows(design.netlist, design.plan, sources)
     if svg is not None:

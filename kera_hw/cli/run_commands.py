@@ -67,8 +67,7 @@ def run(
     kera run fir.kera -i x=x.npy --batch --wave fir.vcd
     """  # fmt: skip
     from kera_hw.driver.api import observe_inputs, run_inputs
-    from kera_hw.driver.build import source_files
-    from kera_hw.driver.session import identity
+    from kera_hw.driver.session import identity, source_files
     from kera_hw.driver.targets import make_executor
     from kera_hw.driver.values import describe_value, read_inputs, save_npz
     from kera_hw.driver.waves import check_wave
@@ -157,7 +156,7 @@ def verify(
     kera verify fir.kera --formal --time-limit 120;
     kera verify --receipt build/fir
     """
-    from kera_hw.driver.build import source_files
+    from kera_hw.driver.session import source_files
     from kera_hw.driver.targets import TARGETS
     from kera_hw.driver.verify import verify_export
 
@@ -204,7 +203,7 @@ def _prove(
     file: Path, function: str | None, options: TargetOptions, limit_s: float, seed: int, output: Output
 ) -> NoReturn:
     """Proofs for one export or all of them; the worst outcome is the exit status."""
-    from kera_hw.driver.build import source_files
+    from kera_hw.driver.session import source_files
     from kera_hw.graph import probes_of
 
     loaded, graph = load_or_fail(file, output)

@@ -19,12 +19,12 @@ from kera_hw.driver.observed_verilog import file_verilog
 from kera_hw.driver.options import PLACEMENT_SEED, TargetOptions, check_choice
 from kera_hw.driver.receipt import Request, make_receipt
 from kera_hw.driver.report import render_report
-from kera_hw.driver.session import Loaded
+from kera_hw.driver.session import Loaded, source_files
 from kera_hw.driver.testbench import KINDS, RANDOM_ITEMS, make_testbench
 from kera_hw.graph import Export, Graph, write_keg
 from kera_hw.rtl.emit.template import INSTANCE, amaranth_template, verilog_template
 from kera_hw.rtl.toolchain.process import ToolError, keep_logs
-from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
+from kera_hw.support import Diagnostic, KeraError, Severity
 
 Progress = Callable[[str], None]
 
@@ -217,12 +217,3 @@ def _missed_clock(design: HardwareDesign, rounds: list[dict[str, Any]]) -> list[
         "Ask for more latency, another seed or a slower clock."
     )
     return [Diagnostic("K0606", message, severity=Severity.WARNING)]
-
-
-def source_files(loaded: Loaded) -> dict[str, SourceFile]:
-    """The sources by path, for diagnostics and the report; empty for a `.keg`."""
-    program = loaded.frontend.program if loaded.frontend is not None else None
-    if program is None:
-        return {}
-    files = {function.file.path: function.file for function in program.functions}
-    return {**files, program.root.path: program.root}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.mapping import Mappings, Variant
@@ -14,16 +14,7 @@ from kera_hw.driver.remembered import Decision, digest_of, key_of, recall, remem
 from kera_hw.driver.search import Choice, Circuit, Task, choose
 from kera_hw.driver.session import identity, single_export_graph
 from kera_hw.graph import Export, Graph, signature
-from kera_hw.rtl.emit.handshake import MOST_DATA_BITS
 from kera_hw.rtl.emit.naming import module_name, module_refusal
-from kera_hw.rtl.emit.verilog import (
-    Emitted,
-    Emitter,
-    Interface,
-    Style,
-    emit_verilog,
-    port_bits_to_spare,
-)
 from kera_hw.rtl.lower import FlatDesign
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.schedule.explain import spell_path
@@ -34,6 +25,9 @@ from kera_hw.schedule.fpga.resource_model import has_valid
 from kera_hw.schedule.plan import Plan
 from kera_hw.schedule.verifier import verify_plan
 from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
+
+if TYPE_CHECKING:
+    from kera_hw.rtl.emit.verilog import Emitted, Emitter, Interface, Style
 
 # What a design is planned for when nobody asks: comfortably within reach of ordinary logic on each family.
 DEFAULT_CLOCK_MHZ = {"ecp5": 150.0, "ice40": 50.0}
@@ -109,6 +103,8 @@ class HardwareDesign:
     @cached_property
     def emitted(self) -> Emitted:
         """The Verilog. Raises KeraError for more port bits than it can have (K0615), or a tool's failure."""
+        from kera_hw.rtl.emit.verilog import emit_verilog  # Amaranth: a refusal need not wait for it
+
         check_port_bits(self, self.emitter)
         try:
             return emit_verilog(
@@ -219,6 +215,8 @@ def _written(design: HardwareDesign, progress: Progress) -> HardwareDesign:
 
 def check_port_bits(design: HardwareDesign, emitter: Emitter) -> None:
     """Raises KeraError (K0615) for more port bits than the emitter can write."""
+    from kera_hw.rtl.emit.verilog import MOST_DATA_BITS, port_bits_to_spare
+
     spare = port_bits_to_spare(design.netlist, design.plan, design.interface, emitter)
     if spare < 0:
         message = (

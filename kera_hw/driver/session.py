@@ -101,3 +101,12 @@ def identity(program: Graph, export: Export) -> dict[str, str]:
     """
     built = single_export_graph(program, export)
     return {"fingerprint": built.fingerprint, "program_fingerprint": program.fingerprint}
+
+
+def source_files(loaded: Loaded) -> dict[str, SourceFile]:
+    """The sources by path, for diagnostics and the report; empty for a `.keg`."""
+    program = loaded.frontend.program if loaded.frontend is not None else None
+    if program is None:
+        return {}
+    files = {function.file.path: function.file for function in program.functions}
+    return {**files, program.root.path: program.root}

@@ -21,42 +21,10 @@ from kera_hw.support import Diagnostic, KeraError, SourceFile
 
 BENCH = Path(__file__).parents[2] / "bench" / "kernels"
 
-DOT = """
-pub fn dot1024(x: [i16; 1024], y: [i16; 1024]) -> i42 {
-    let mut acc: i42 = 0;
-    for k in 0..1024 { acc += mul_wide(x[k], y[k]) as i42; }
-    acc
-}
-"""
-MATMUL = """
-pub fn matmul64(a: [i8; 64, 64], b: [i8; 64, 64]) -> [i32; 64, 64] {
-    let mut c = [0i32; 64, 64];
-    for i in 0..64 {
-        for j in 0..64 {
-            let mut acc: i32 = 0;
-            for k in 0..64 {
-                acc += mul_wide(a[i, k], b[k, j]) as i32;
-            }
-            c[i, j] = acc;
-        }
-    }
-    c
-}
-"""
-SOBEL = """
-pub fn sobel(image: [u8; 480, 640]) -> [u8; 480, 640] {
-    let mut out = [0u8; 480, 640];
-    for y in 1..479 {
-        for x in 1..639 {
-            let q = image[y - 1..y + 2, x - 1..x + 2] as i16;
-            let gx = (q[0, 2] - q[0, 0]) + 2 * (q[1, 2] - q[1, 0]) + (q[2, 2] - q[2, 0]);
-            let gy = (q[2, 0] - q[0, 0]) + 2 * (q[2, 1] - q[0, 1]) + (q[2, 2] - q[0, 2]);
-            out[y, x] = min(abs(gx) + abs(gy), 255) as u8;
-        }
-    }
-    out
-}
-"""
+LARGE = BENCH.parent / "large"
+DOT, MATMUL, SOBEL = (
+    (LARGE / f"{name}.kera").read_text(encoding="utf-8") for name in ("dot1024", "matmul64", "sobel640")
+)
 
 
 def compiled(source: str) -> tuple[Graph, SourceFile]:

@@ -37,6 +37,11 @@ def weight(node: Node) -> int:
     return bit_width(element_type(node.types[0])) if divides else 1
 
 
+def steps_of(node: Node) -> int:
+    """What a visit of a node of the program counts for."""
+    return 1 + sum(map(_elements, node.types)) // _WIRES_A_STEP
+
+
 class Meter:
     """Counts the operations made for one design, and the steps taken to make them."""
 
@@ -53,9 +58,9 @@ class Meter:
         if self.operations > NODE_BUDGET:
             self._refuse(f"operations than the {NODE_BUDGET:,} that fit one pipeline")
 
-    def visited(self, node: Node) -> None:
+    def visited(self, steps: int) -> None:
         """A node of the program, each time a loop's round comes to it. Raises LoweringError (K0610)."""
-        self.steps += 1 + sum(map(_elements, node.types)) // _WIRES_A_STEP
+        self.steps += steps
         if self.steps > STEP_BUDGET:
             self._refuse(f"steps than the {STEP_BUDGET:,} that are followed")
 

@@ -17,7 +17,7 @@ from kera_hw.ops.expansions import exact_apart
 from kera_hw.ops.registry import FAMILIES, OPS
 from kera_hw.ops.spec import Trait
 from kera_hw.rtl.lower import reductions, scalars, tensors
-from kera_hw.rtl.lower.budget import Meter, check_ports, check_state
+from kera_hw.rtl.lower.budget import Meter, check_ports, check_state, steps_of
 from kera_hw.rtl.lower.builder import Builder, width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatState, LoweringError
 from kera_hw.rtl.lower.floats import lowering as floats
@@ -56,15 +56,17 @@ class Flattener:
         self._expander = Expander(exact_apart.EXPANSIONS)
         self._scopes: Scopes = ()
         self._in_general = False
+        self._ordered: dict[Region, list[tuple[Node, int]]] = {}
+        self._checked: set[Node] = set()
 
     def run(self, region: Region, args: list[Value]) -> list[Value]:
         """The region's results on symbolic arguments."""
         values: dict[Node, list[Value]] = {}
         origins, outer, around = self.store.origins, self.store.origin, self._scopes
         self._scopes = around + self.store.scopes.get(region, ())
-        for node in region.nodes():
+        for node, steps in self._nodes(region):
             self.store.origin = within(origins.get(node, outer), self._scopes)
-            self.meter.visited(node)
+            self.meter.visited(steps)
             if node.opcode == "core.param":
                 values[node] = [args[cast(int, node.attr("index"))]]
             else:
@@ -73,11 +75,24 @@ class Flattener:
         self.store.origin, self._scopes = outer, around
         return [values[ref.node][ref.index] for ref in region.results]
 
+    def _nodes(self, region: Region) -> list[tuple[Node, int]]:
+        """The nodes of a region in order, with the steps of a visit; found once for all rounds of a loop."""
+        found = self._ordered.get(region)
+        if found is None:
+            found = self._ordered[region] = [(node, steps_of(node)) for node in region.nodes()]
+        return found
+
+    def _check(self, node: Node) -> None:
+        """Raise for what hardware cannot do, the first time that a node is met."""
+        if node not in self._checked:
+            _refuse(node)
+            fault = TABLE.fault(node, self._expander)
+            if fault is not None:
+                raise LoweringError(fault)
+            self._checked.add(node)
+
     def _apply(self, node: Node, args: list[Value]) -> list[Value]:
-        _refuse(node)
-        fault = TABLE.fault(node, self._expander)
-        if fault is not None:
-            raise LoweringError(fault)
+        self._check(node)
         if floats.is_computing(node):
             over_floats = floats.handler_of(node)
             if over_floats is not None:
