@@ -1,6 +1,7 @@
 """The campaign over loop programs: a short run, its record, and all of it in `make check-long`."""
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from kera_hw.loops.program import LoopProgram
 from kera_hw.loops.transforms import TRANSFORMS
 from kera_hw.loops.transforms.reason import with_loop
 from tests.fuzz import loops_campaign
-from tests.fuzz.loops_campaign import Tally, run
+from tests.fuzz.loops_campaign import RECORD, Tally, run
 
 
 def no_failure(tally: Tally, cases: int) -> None:
@@ -23,6 +24,15 @@ def test_short_campaign(chunk: int) -> None:
     no_failure(tally, 80)
     assert {"fuse", "inline", "contract"} <= set(tally.planned_steps)
     assert len(tally.random_steps) > 10 and len(tally.refused) > 10
+
+
+def test_the_recorded_campaign() -> None:
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    assert record["cases"] >= 20_000 and record["failed"] == 0 and record["failures"] == []
+    assert record["not_reached"] == [] and record["without_loops"] < 0.05 * record["cases"]
+    assert f"--cases {record['cases']}" in record["command"] and len(bytes.fromhex(record["code"])) == 8
+    taken = record["transforms"]
+    assert all(taken["random"][name] and taken["refused"][name] for name in TRANSFORMS)
 
 
 def test_a_wrong_transform_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
