@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kera_hw.frontend import Frontend, compile_source
+from kera_hw.frontend.sema.ranges.proof import analysed, prove_indices
 from kera_hw.interp import run_export
 from kera_hw.support import Diagnostic, SourceFile
 
@@ -254,3 +255,26 @@ def test_random_programs_that_are_accepted_stay_in_range() -> None:
         assert int(top.max()) < extent, text
         accepted += int(top.max()) > 0
     assert accepted > 8
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_has_no_index_need_not_be_looked_at(seed: int) -> None:
+    """Leaving out functions without an index and without a caller that has one says all that looking at all
+    does: calls from functions that have one, gathers, places that are assigned or lent."""
+    below = random.Random(seed)
+    functions = [
+        "fn f0(x: u8) -> u8 { x & 15 }",
+        "fn f1(t: [i8; 8], x: u8) -> i8 { t[x] }",
+        "fn f2(t: &mut [i8; 8], x: u8) { t[f0(x)] = 1; }",
+        "fn f3(x: u8) -> u8 { f0(x) + 1 }",
+        "fn f4(t: [i8; 8], k: [u8; 2]) -> [i8; 2] { gather(t, k) }",
+        "fn f5(t: [i8; 8], x: u8) -> i8 { let mut s = t; f2(&mut s, f3(x)); s[0] }",
+        "fn f6() -> u8 { 3 }",
+    ]
+    always = ("fn f0", "fn f2", "fn f3")
+    chosen = [text for text in functions if below.random() < 0.7 or text.startswith(always)]
+    text = "\n".join(chosen)
+    text += "\nconst T: [u8; 4] = [1, 2, 3, 4];\ntest \"t\" { assert_eq(T[f0(2)], 3u8); }\n"
+    program = compile_source(SourceFile.from_text(text), lambda name: None).program
+    assert program is not None, text
+    assert prove_indices(program) == analysed(program).diagnostics

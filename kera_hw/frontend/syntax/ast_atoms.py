@@ -31,7 +31,8 @@ class Path(Ast):
     @property
     def segments(self) -> list[SyntaxToken]:
         """The names, outermost first."""
-        return [token for token in self.node.tokens if token.kind is K.IDENT]
+        elements = self.node.elements
+        return [one for one in elements if isinstance(one, SyntaxToken) and one.green.kind is K.IDENT]
 
     @property
     def names(self) -> list[str]:
@@ -143,6 +144,8 @@ def number_value(digits: str) -> Fraction | None:
     if len(digits) > MAX_NUMBER_LENGTH:
         return None
     try:
+        if digits.isdecimal():  # as nearly all are
+            return Fraction(int(digits))
         if digits.startswith("0b"):
             return Fraction(int(digits[2:], 2))
         if not digits.startswith("0x"):

@@ -6,6 +6,8 @@ and is anything that its own steps can make of that.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kera_hw.frontend.sema.ranges import calls as ranges_call
 from kera_hw.frontend.sema.ranges import expressions as ranges_expr
 from kera_hw.frontend.sema.ranges import statements as ranges_stmt
@@ -15,6 +17,7 @@ from kera_hw.frontend.sema.ranges.loops import checked_round, solve
 from kera_hw.frontend.sema.ranges.state import State
 from kera_hw.frontend.sema.ranges.symbol import Known
 from kera_hw.frontend.sema.tree import hir
+from kera_hw.frontend.sema.tree.walk import Part, walk
 from kera_hw.support import Diagnostic
 
 EXPR_RULES: dict[type, ExprRule] = {
@@ -51,27 +54,72 @@ STMT_RULES: dict[type, StmtRule] = {
 
 
 def prove_indices(program: hir.CheckedProgram) -> list[Diagnostic]:
-    """A K0301 for every index of the program, its tests and constants included, that may leave its axis."""
-    return analysed(program).diagnostics
+    """A K0301 for every index of the program, its tests and constants included, that may leave its axis.
+
+    What has no index, and is called by nothing that has, is not looked at.
+    """
+    shells = _shells(program)
+    wanted: set[hir.Function] = set()
+    for function in reversed((*program.functions, *shells)):  # callers come after what they call
+        inside = list(walk(_body(function)))
+        if function in wanted or any(map(_has_index, inside)):
+            wanted.add(function)
+            wanted.update(called for part in inside if (called := _called(part)) is not None)
+    return _proved([item for item in program.functions if item in wanted],
+                   [item for item in shells if item in wanted]).diagnostics
 
 
 def analysed(program: hir.CheckedProgram) -> Prover:
     """With what is claimed of each function's results as well."""
+    return _proved(program.functions, _shells(program))
+
+
+def _proved(functions: Sequence[hir.Function], shells: Sequence[hir.Function]) -> Prover:
     prover = Prover(EXPR_RULES, STMT_RULES)
-    for function in program.functions:
+    for function in functions:
         prover.summaries[function] = _prove_function(prover, function)
-    for test in program.tests:
-        shell = hir.Function(test.name, "fn", (), test.body.type, (), test.file, test.span, body=test.body)
+    for shell in shells:
         _prove_function(prover, shell)
-    for tree, file in program.constants:
-        body = hir.Block(tree.type, tree.span, (), tree)
-        _prove_function(prover, hir.Function("", "fn", (), tree.type, (), file, tree.span, body=body))
     return prover
 
 
+def _shells(program: hir.CheckedProgram) -> list[hir.Function]:
+    """Tests, and constants that were evaluated, as functions without parameters."""
+    tests = [
+        hir.Function(test.name, "fn", (), test.body.type, (), test.file, test.span, body=test.body)
+        for test in program.tests
+    ]
+    constants = [
+        hir.Function(
+            "", "fn", (), tree.type, (), file, tree.span, body=hir.Block(tree.type, tree.span, (), tree)
+        )
+        for tree, file in program.constants
+    ]
+    return [*tests, *constants]
+
+
+def _body(function: hir.Function) -> hir.Block:
+    assert function.body is not None
+    return function.body
+
+
+def _has_index(part: Part) -> bool:
+    """Whether something in the part itself may leave an axis."""
+    if isinstance(part, hir.Assign | hir.PlaceExpr):
+        return any(isinstance(step, hir.IndexStep) for step in part.place.path)
+    gathers = isinstance(part, hir.Op | hir.Structural) and part.name.endswith("gather")
+    return gathers or isinstance(part, hir.Index)
+
+
+def _called(part: Part) -> hir.Function | None:
+    """What the part itself calls."""
+    if isinstance(part, hir.Call):
+        return part.function
+    return part.stream if isinstance(part, hir.StreamApply | hir.StreamStep) else None
+
+
 def _prove_function(prover: Prover, function: hir.Function) -> Summary:
-    body = function.body
-    assert body is not None
+    body = _body(function)
     entry = State()
     for param in function.params:
         entry.values[param.var] = prover.store.of_type(param.var.type)

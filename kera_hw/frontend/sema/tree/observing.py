@@ -88,7 +88,6 @@ class Observations:
         prints: dict[int, Site] = {}
         entries, words, width_bits = 0, 1, 1
         for part, times in _counted(root, 1):
-            inner = Sites()
             if isinstance(part, hir.Observe):
                 inner = Sites((Site(part, file),))
             elif isinstance(part, hir.Op) and part.name == "effect.print":
@@ -99,6 +98,8 @@ class Observations:
                 inner = self.sites(part.function)
             elif isinstance(part, hir.StreamStep | hir.StreamApply):
                 inner = self.sites(part.stream)
+            else:
+                continue
             checks.update((id(site.part), site) for site in inner.checks)
             prints.update((id(site.part), site) for site in inner.prints)
             entries += inner.entries * times
