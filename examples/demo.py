@@ -1,8 +1,8 @@
 """The whole path on real data: source -> graph -> pipeline -> Verilog -> simulation -> bitstream -> report.
 
 A 16-tap filter runs over a sound clip and an edge detector over a picture. Each design is built for an ECP5,
-its simulated circuit is compared bit for bit with the reference on every sample and every pixel, and the
-results are written where you can listen to them and look at them.
+its simulated circuit, its machine code and its WebAssembly module are compared bit for bit with the reference
+on every sample and every pixel, and the results are written where you can listen to them and look at them.
 
     python examples/demo.py [--wav CLIP.wav] [--png PICTURE.png] [-o DIR] [--no-bitstream]
 """
@@ -88,10 +88,31 @@ def run(program: str, name: str, inputs: dict[str, Any], options: argparse.Names
     verdict = "[green]0 differing bits[/]" if differing == 0 else f"[red]{differing} items differ[/]"
     console.print(
         f"{len(actual):,} items through the simulated circuit, at full rate and under random stalls,\n"
-        f"in {seconds:.1f} s: {verdict} against the reference, every cycle as predicted.\n"
-        f"{source.fingerprint}"
+        f"in {seconds:.1f} s: {verdict} against the reference, every cycle as predicted."
     )
-    return actual, differing == 0
+    equal = [in_software(source, name, target, inputs, expected) for target in ("cpu", "wasm")]
+    console.print(source.fingerprint)
+    return actual, differing == 0 and all(equal)
+
+
+def in_software(
+    source: kera_hw.Program, name: str, target: str, inputs: dict[str, Any], expected: Any
+) -> bool:
+    """Runs the function on another target and compares. A processor that it is not for is no fault."""
+    try:
+        function = source.function(name, target=target)
+    except KeraError as fault:
+        if fault.diagnostics[0].code != "K0706":
+            raise
+        console.print(fault.diagnostics[0].message)
+        return True
+    start = time.perf_counter()
+    actual = function.batch(**inputs)
+    seconds = time.perf_counter() - start
+    differing = int(np.count_nonzero(expected != actual))
+    verdict = "[green]0 differing bits[/]" if differing == 0 else f"[red]{differing} items differ[/]"
+    console.print(f"{len(actual):,} items on {target} in {1000 * seconds:.1f} ms: {verdict}.")
+    return differing == 0
 
 
 def build_one(path: Path, name: str, options: argparse.Namespace) -> BuildResult:
