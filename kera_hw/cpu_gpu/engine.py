@@ -23,7 +23,7 @@ from kera_hw.lower.export import TABLE as LOOPS
 from kera_hw.lower.export import lower_export
 from kera_hw.schedule.software.layout import Layout, lay_out, native_dtype
 from kera_hw.schedule.software.vector_loops import Plan, plan_vectors
-from kera_hw.support import KeraError
+from kera_hw.support import KeraError, deep_recursion
 from kera_hw.target import TargetTable
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -48,6 +48,7 @@ class CpuFunction:
     vector_loops: int
 
 
+@deep_recursion()
 def compile_export(export: Export, vectors: bool = True) -> CpuFunction:
     """The function of an export without observations. Raises KeraError (K0701)."""
     faults = TABLE.faults(export.region)

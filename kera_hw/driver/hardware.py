@@ -14,6 +14,7 @@ from kera_hw.driver.remembered import Decision, digest_of, key_of, recall, remem
 from kera_hw.driver.search import Choice, Circuit, Task, choose
 from kera_hw.driver.session import identity, single_export_graph
 from kera_hw.graph import Export, Graph, signature
+from kera_hw.graph.nesting import check_nesting
 from kera_hw.rtl.emit.naming import module_name, module_refusal
 from kera_hw.rtl.lower import FlatDesign
 from kera_hw.rtl.toolchain.process import ToolError
@@ -24,7 +25,7 @@ from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import has_valid
 from kera_hw.schedule.plan import Plan
 from kera_hw.schedule.verifier import verify_plan
-from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
+from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile, deep_recursion
 
 if TYPE_CHECKING:
     from kera_hw.rtl.emit.verilog import Emitted, Emitter, Interface, Style
@@ -183,6 +184,7 @@ def design_hardware(
     return _written(plan_hardware(graph, export, options, progress, files, scale, inner), progress)
 
 
+@deep_recursion()
 def plan_hardware(
     graph: Graph,
     export: Export,
@@ -193,6 +195,7 @@ def plan_hardware(
     inner: bool = False,
 ) -> HardwareDesign:
     """The hardware path without its last step. Raises KeraError where no plan can be made."""
+    check_nesting(export)
     name_notes = () if inner else _check_name(export.name)
     progress("lowering")
     lowering = Lowering(graph, export, options, files or {})

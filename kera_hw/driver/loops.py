@@ -16,9 +16,10 @@ from kera_hw.loops.program import LoopProgram
 from kera_hw.loops.transforms import Plan, parse_plan, print_plan, program_hash, replay
 from kera_hw.loops.transforms.planner import Planned, planned
 from kera_hw.lower.export import lower_with_updates
-from kera_hw.support import Diagnostic, KeraError, SourceFile
+from kera_hw.support import Diagnostic, KeraError, SourceFile, deep_recursion
 
 
+@deep_recursion()
 def loop_texts(
     graph: Graph, fuse: bool, native: Native | None = None
 ) -> tuple[dict[str, str], dict[str, list[str]]]:
@@ -98,6 +99,7 @@ class LoopPlan:
         }
 
 
+@deep_recursion()
 def plan_loops(graph: Graph, export: Export, given: Path | None = None) -> LoopPlan:
     """The loops of an export after the standard passes, by a plan that is made here or read from a file.
 

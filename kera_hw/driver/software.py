@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -25,7 +26,8 @@ class Instance(Protocol):
 
 
 class SoftwareExecutor:
-    """Runs an instance; every run of a stream begins at reset."""
+    """Runs an instance; every run of a stream begins at reset. Threads that call it take turns: there is one
+    memory, and native code runs beside Python's other threads."""
 
     def __init__(
         self, export: Export, params: Sequence[Buffer], instance: Instance, plan: Mapping[str, Any]
@@ -33,6 +35,7 @@ class SoftwareExecutor:
         self._export = without_probes(export)
         self._params = params
         self._instance = instance
+        self._turn = threading.Lock()
         self.plan = plan
 
     def run(self, inputs: Mapping[str, Any], batch: int) -> Any:
@@ -41,8 +44,9 @@ class SoftwareExecutor:
             np.ascontiguousarray(leaf).view(native_dtype(buffer.element))
             for leaf, buffer in zip(leaves, self._params)
         ]
-        self._instance.reset()
-        found = self._instance.run(params, batch)
+        with self._turn:
+            self._instance.reset()
+            found = self._instance.run(params, batch)
         kinds = leaf_types(self._export.result)
         results = [leaf.view(numpy_dtype(element_type(kind))) for leaf, kind in zip(found, kinds)]
         return unflatten_value(self._export.result, results)

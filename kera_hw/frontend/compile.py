@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kera_hw.frontend.parser import deep_recursion, parse
+from kera_hw.frontend.parser import parse
 from kera_hw.frontend.sema import check
 from kera_hw.frontend.sema.constants.run import evaluate_constant
 from kera_hw.frontend.sema.lints.all import lint
@@ -14,7 +14,7 @@ from kera_hw.frontend.sema.ranges.proof import prove_indices
 from kera_hw.frontend.sema.tree import hir
 from kera_hw.frontend.syntax import ast
 from kera_hw.graph.node import Graph
-from kera_hw.support import Diagnostic, SourceFile
+from kera_hw.support import Diagnostic, SourceFile, deep_recursion
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 
-from kera_hw.graph.node import Export, Region, regions_of
+from kera_hw.graph.nesting import check_nesting
+from kera_hw.graph.node import Export
 from kera_hw.graph.probes import without_probes
 from kera_hw.interp.evaluator import Context, compile_region
 from kera_hw.interp.lanes import LEAST_ITEMS
 from kera_hw.interp.streams import empty_results, initial_state, run_items, stream_of
 from kera_hw.interp.values import Value, flatten_value, item_count, reject, unflatten_value
 from kera_hw.numerics.arrays import Array
-from kera_hw.support import toposort
-
-MAX_DEPTH = 200  # a level of nesting costs the evaluator a few levels of Python's stack
 
 
 def run_export(export: Export, inputs: Mapping[str, Value], batch: int | bool = False) -> Value:
@@ -26,7 +24,7 @@ def run_export(export: Export, inputs: Mapping[str, Value], batch: int | bool = 
     many items there must be, True reads it off the inputs. Raises KeraError: K0702, K0911 to K0915.
     """
     export = without_probes(export)
-    check_supported(export)
+    check_nesting(export)
     if batch is False:
         leaves = run_leaves(export, flatten_inputs(export, inputs, None), 1)
         return unflatten_value(export.result, leaves, False)
@@ -43,25 +41,6 @@ def run_leaves(export: Export, args: list[Array], items: int) -> list[Array]:
         return run(args, initial_state(export), items)[0]
     results = Context(items).execute(compile_region(export.region), args)
     return [np.ascontiguousarray(result) for result in results]
-
-
-def check_supported(export: Export) -> None:
-    """Raise K0702 for deep nesting; there is nothing else that the interpreter does not run."""
-    if _depth(export.region) > MAX_DEPTH:
-        reject("K0702", f"`{export.name}` nests calls, loops and branches deeper than {MAX_DEPTH} levels.")
-
-
-@lru_cache(maxsize=256)
-def _depth(region: Region) -> int:
-    """How deep regions nest within each other."""
-
-    def nested(item: Region) -> list[Region]:
-        return [inner for node in item.nodes() for inner in regions_of(node)]
-
-    depths: dict[Region, int] = {}
-    for item in toposort([region], nested):
-        depths[item] = 1 + max((depths[inner] for inner in nested(item)), default=0)
-    return depths[region]
 
 
 def _count(export: Export, inputs: Mapping[str, Value]) -> int:

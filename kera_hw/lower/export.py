@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from kera_hw.graph.nesting import check_nesting
 from kera_hw.graph.node import Export, Node, Origin, Region
 from kera_hw.loops.program import Buffer, LoopProgram
 from kera_hw.lower import control, elementwise, reductions, tensors
@@ -11,7 +12,7 @@ from kera_hw.lower.region import Lowering, Rule, Update
 from kera_hw.lower.views import Value, View, whole
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Trait
-from kera_hw.support import KeraError
+from kera_hw.support import KeraError, deep_recursion
 from kera_hw.target import TargetTable
 from kera_hw.types import Type, element_type, flatten_type, leaf_types, shape_of
 
@@ -50,10 +51,12 @@ def lower_export(
     return lower_with_updates(export, origins, expanding)[0]
 
 
+@deep_recursion()
 def lower_with_updates(
     export: Export, origins: Mapping[Node, Origin] | None = None, expanding: Collection[str] = ()
 ) -> tuple[LoopProgram, list[Update]]:
     """The loop program of an export, and which tensors are updated in place and which in copies."""
+    check_nesting(export)
     check_lowerable(export.region)
     emit = Emitter()
     rules = {name: rule for name, rule in RULES.items() if name not in expanding}

@@ -2,6 +2,7 @@
 from kera_hw.support.codes import CODES, LINTS, CodeInfo
 from kera_hw.support.diagnostic import Diagnostic, Diagnostics, Fix, KeraError, Label, Severity
 from kera_hw.support.hashing import Encoder, content_hash
+from kera_hw.support.recursion import deep_recursion
 from kera_hw.support.render import render_diagnostic, render_diagnostics
 from kera_hw.support.source import SourceFile, Span
 from kera_hw.support.toposort import CycleError, toposort
@@ -21,6 +22,7 @@ __all__ = [
     "SourceFile",
     "Span",
     "content_hash",
+    "deep_recursion",
     "render_diagnostic",
     "render_diagnostics",
     "toposort",

@@ -9,7 +9,7 @@ from kera_hw.legal.native import CAPABILITIES, Native
 from kera_hw.loops.transforms.planner import planned
 from kera_hw.lower.export import TABLE as LOOPS
 from kera_hw.lower.export import lower_export
-from kera_hw.support import KeraError
+from kera_hw.support import KeraError, deep_recursion
 from kera_hw.target import TargetTable
 from kera_hw.wasm.program import WasmModule, build_module
 
@@ -21,6 +21,7 @@ TABLE: TargetTable[object] = replace(LOOPS, name="wasm", noun="WebAssembly")
 """Whatever has loops has a module: native operations are all that is left of it."""
 
 
+@deep_recursion()
 def compile_export(export: Export, vectors: bool = True, fingerprint: str = "") -> WasmModule:
     """The module of an export without observations; without ``vectors``, one round at a time.
 

@@ -24,6 +24,7 @@ def _engine() -> wasmtime.Engine:
     config = wasmtime.Config()
     config.wasm_simd = True
     config.cranelift_opt_level = "speed"
+    config.parallel_compilation = False  # its threads are gone in a forked process, which would wait for them
     return wasmtime.Engine(config)
 
 
@@ -65,7 +66,10 @@ class Instance:
             top += aligned(items * buffer.size * element_bytes(buffer.element))
         missing = top - self._memory.data_len(self._store)
         if missing > 0:
-            self._memory.grow(self._store, -(-missing // PAGE_BYTES))
+            try:
+                self._memory.grow(self._store, -(-missing // PAGE_BYTES))
+            except wasmtime.WasmtimeError as error:
+                raise MemoryError(f"The module's memory can't have {top:,} bytes.") from error
         for buffer, pointer, values in zip(module.params, pointers, params):
             self._view(buffer, pointer, items)[...] = values
         self._run(self._store, items, *pointers)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kera_hw.loops.program import Buffer, LoopProgram
-from kera_hw.schedule.software.layout import Data, Layout, element_bytes, lay_out
+from kera_hw.schedule.software.layout import Data, Layout, aligned, element_bytes, lay_out
 from kera_hw.schedule.software.vector_loops import ITEM, Plan, plan_vectors
 from kera_hw.support import Diagnostic, KeraError
 from kera_hw.wasm.body import Body
 from kera_hw.wasm.code import Code
-from kera_hw.wasm.module import PAGE_BYTES, Function, Module, ValueType, write_module
+from kera_hw.wasm.module import MOST_PAGES, PAGE_BYTES, Function, Module, ValueType, write_module
 from kera_hw.wasm.vectors import VECTOR_BITS
 
 SECTION = "kera.fingerprint"
@@ -24,6 +24,7 @@ MOST_CODE_BYTES = 7_654_321
 MOST_LOCALS = 50_000
 MOST_PARAMETERS = 1_000
 MOST_BYTES = 1 << 31
+MOST_BYTES_WITH_AN_ITEM = PAGE_BYTES * MOST_PAGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,12 @@ def build_module(program: LoopProgram, vectors: bool = True, fingerprint: str = 
     run = _run(program, layout, plan, [*params, *results])
     reset = _reset(layout)
     pages = -(-layout.end // PAGE_BYTES)
+    ports = sum(aligned(one.size * element_bytes(one.element)) for one in (*params, *results))
     for what, count, most in (
         ("bytes of code", len(run.code), MOST_CODE_BYTES), ("local values", len(run.locals), MOST_LOCALS),
         ("parameters and results", len(run.params), MOST_PARAMETERS),
         ("bytes of memory", layout.end, MOST_BYTES),
+        ("bytes of memory with an item", layout.end + ports, MOST_BYTES_WITH_AN_ITEM),
     ):
         if count > most:
             message = f"As a WebAssembly module, `{program.name}` has {count:,} {what}; {most:,} is the most."

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -150,6 +151,36 @@ def test_random_code(seed: int, count: int) -> None:
     steps = list(rewritten(code, allocation, files(count)))
     assert check_allocation(steps, allocation, JUMPS) is None
     assert Machine().run(made_of(steps, allocation)) == Machine().run(meant(code))
+
+
+def _long_code(values: int, lived: int) -> Code:
+    """A straight line of values, each of which is last read ``lived`` values on."""
+    code = Code()
+    made = [code.vreg(G) for _ in range(values)]
+    for k, register in enumerate(made):
+        _put(code, "set", "wr", register, k)
+        if k >= lived:
+            _put(code, "out", "r", made[k - lived])
+    return code
+
+
+def test_a_slot_serves_one_after_another() -> None:
+    allocation = allocate(_long_code(400, 10), files(4))
+    assert len(allocation.slots) > 200
+    assert allocation.slot_count <= 11
+
+
+def test_time_grows_as_the_code() -> None:
+    """Ten times the code, all of it alive at once: a search through all places would take a hundred times."""
+
+    def seconds(count: int) -> float:
+        code = _long_code(count, count // 2)
+        start = time.process_time()
+        allocation = allocate(code, files(4))
+        assert check_allocation(list(rewritten(code, allocation, files(4))), allocation, JUMPS) is None
+        return time.process_time() - start
+
+    assert seconds(8000) < 35 * seconds(800)
 
 
 def _other_register(step: Step) -> Step:

@@ -2,13 +2,14 @@
 
 An interval reaches from the first mention of a register to the last; where one that was made before a loop is
 mentioned within, to the loop's end. Intervals that a register file can't hold live in stack slots, and are
-fetched into scratch registers for each instruction that reads or writes them. What a move copies gets the
-same register where their intervals only touch.
+fetched into scratch registers for each instruction that reads or writes them; a slot serves others after.
+What a move copies gets the same register where their intervals only touch.
 
 Poletto and Sarkar, "Linear scan register allocation", 1999.
 """
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -48,45 +49,51 @@ class Allocation:
     slot_count: int
 
 
+@dataclass(slots=True)
+class _Loop:
+    begin: int
+    around: _Loop | None
+    end: int = 0
+
+
 def intervals(items: Sequence[Item], moves: frozenset[str]) -> list[Interval]:
     """Of all virtual registers, in order of their first mention."""
     found: dict[VReg, Interval] = {}
-    loops: list[int] = []
-    ends: list[tuple[int, int]] = []
+    latest: dict[VReg, _Loop | None] = {}  # the loop that a register was last mentioned in
+    loop: _Loop | None = None
+    depth = 0
     for place, item in enumerate(items):
         if isinstance(item, Mark):
             if item.kind == "loop":
-                loops.append(place)
+                loop, depth = _Loop(place, loop), depth + 1
             elif item.kind == "end":
-                ends.append((loops.pop(), place))
+                assert loop is not None
+                loop.end = place
+                loop, depth = loop.around, depth - 1
             continue
-        worth = _LOOP_WEIGHT ** min(len(loops), _DEEPEST)
+        worth = _LOOP_WEIGHT ** min(depth, _DEEPEST)
         for register, _ in accesses(item):
             if isinstance(register, VReg):
                 one = found.setdefault(register, Interval(register, place, place))
                 one.last = place
                 one.weight += worth
+                latest[register] = loop
         if item.op in moves:
             target, source = item.operands[:2]
             if isinstance(target, VReg) and isinstance(source, VReg) and found[target].hint is None:
                 found[target].hint = source
-    _through_loops(list(found.values()), ends)
+    for one in found.values():
+        around = latest[one.reg]
+        while around is not None and one.first < around.begin:
+            one.last, around = around.end, around.around
     return sorted(found.values(), key=lambda one: one.first)
-
-
-def _through_loops(found: list[Interval], ends: list[tuple[int, int]]) -> None:
-    """Inner loops come first in ``ends``, so that what one prolongs is seen by those around it."""
-    for begin, end in ends:
-        for one in found:
-            if one.first < begin < one.last < end:
-                one.last = end
 
 
 @dataclass
 class _Scan:
     files: RegisterFile
     registers: dict[VReg, int] = field(default_factory=dict[VReg, int])
-    spilled: list[VReg] = field(default_factory=list[VReg])
+    spilled: list[Interval] = field(default_factory=list[Interval])
     active: dict[RegClass, list[Interval]] = field(default_factory=dict[RegClass, list[Interval]])
 
     def visit(self, one: Interval) -> None:
@@ -106,7 +113,7 @@ class _Scan:
             self.registers[one.reg] = self.registers.pop(lightest.reg)
             active.remove(lightest)
             active.append(one)
-        self.spilled.append(lightest.reg)
+        self.spilled.append(lightest)
 
 
 def allocate(code: Code, files: RegisterFile) -> Allocation:
@@ -114,8 +121,23 @@ def allocate(code: Code, files: RegisterFile) -> Allocation:
     scan = _Scan(files)
     for one in intervals(code.items, files.moves):
         scan.visit(one)
-    slots = {register: k for k, register in enumerate(scan.spilled)}
-    return Allocation(scan.registers, slots, len(slots))
+    slots, count = _slots(scan.spilled)
+    return Allocation(scan.registers, slots, count)
+
+
+def _slots(spilled: Sequence[Interval]) -> tuple[dict[VReg, int], int]:
+    """A slot for each, which is another's from where the interval ends; and how many there are."""
+    slots: dict[VReg, int] = {}
+    held: list[tuple[int, int]] = []  # where its interval ends, slot
+    count = 0
+    for one in sorted(spilled, key=lambda item: item.first):
+        if held and held[0][0] <= one.first:
+            _, slot = heapq.heappop(held)
+        else:
+            slot, count = count, count + 1
+        slots[one.reg] = slot
+        heapq.heappush(held, (one.last, slot))
+    return slots, count
 
 
 def touched(inst: Inst) -> list[VReg]:

@@ -19,7 +19,31 @@ from kera_hw.cpu_gpu.machine.rewrite import Step
 
 Place = Fixed | int
 """A register, or a slot by its number."""
-State = dict[Place, VReg]
+Held = dict[Place, VReg]
+
+
+class _State:
+    """Whose value lies in each place, and where each value lies."""
+
+    def __init__(self, held: Held) -> None:
+        self.held = dict(held)
+        self._places: dict[VReg, set[Place]] = {}
+        for place, value in held.items():
+            self._places.setdefault(value, set()).add(place)
+
+    def put(self, place: Place, value: VReg | None) -> None:
+        """In place of what was there; None is nothing that anybody may read."""
+        before = self.held.pop(place, None)
+        if before is not None:
+            self._places[before].discard(place)
+        if value is not None:
+            self.held[place] = value
+            self._places.setdefault(value, set()).add(place)
+
+    def forget(self, value: VReg) -> None:
+        """Wherever it was."""
+        for place in self._places.pop(value, ()):
+            del self.held[place]
 
 
 class _Fault(Exception):
@@ -30,7 +54,7 @@ def check_allocation(
     steps: Sequence[Step], allocation: Allocation, jumps: Mapping[str, bool]
 ) -> str | None:
     """What is wrong, or None. ``jumps``: instructions that go to a label; whether they may also not."""
-    at_labels: dict[Label, State] = {}
+    at_labels: dict[Label, Held] = {}
     for _ in range(len(steps) + 2):
         before = {label: dict(state) for label, state in at_labels.items()}
         try:
@@ -43,9 +67,9 @@ def check_allocation(
 
 
 def _pass(
-    steps: Sequence[Step], allocation: Allocation, jumps: Mapping[str, bool], at_labels: dict[Label, State]
+    steps: Sequence[Step], allocation: Allocation, jumps: Mapping[str, bool], at_labels: dict[Label, Held]
 ) -> None:
-    state: State | None = {}
+    state: _State | None = _State({})
     for number, step in enumerate(steps):
         if isinstance(step.before, Mark):
             if step.before.kind == "label" and step.before.label is not None:
@@ -64,33 +88,31 @@ def _pass(
         assert step.moved is not None and step.register is not None
         slot = allocation.slots[step.moved]
         source, target = (slot, step.register) if step.kind == "fetch" else (step.register, slot)
-        if state.get(source) != step.moved:
+        if state.held.get(source) != step.moved:
             raise _Fault(f"step {number}: {source} does not hold {step.moved}")
-        state[target] = step.moved
+        state.put(target, step.moved)
 
 
-def _met(at_labels: dict[Label, State], label: Label, state: State | None) -> State | None:
+def _met(at_labels: dict[Label, Held], label: Label, state: _State | None) -> _State | None:
     """The state at a label, with one more way there; None where nothing has led there yet."""
     known = at_labels.get(label)
     if state is not None:
-        same = {place: value for place, value in state.items() if known is None or known.get(place) == value}
+        held = state.held
+        same = dict(held) if known is None else {at: one for at, one in known.items() if held.get(at) == one}
         at_labels[label] = known = same
-    return None if known is None else dict(known)
+    return None if known is None else _State(known)
 
 
-def _instruction(before: Inst, after: Inst, state: State, number: int) -> None:
-    for (meant, role), (register, _) in zip(accesses(before), accesses(after), strict=True):
+def _instruction(before: Inst, after: Inst, state: _State, number: int) -> None:
+    pairs = list(zip(accesses(before), accesses(after), strict=True))
+    for (meant, role), (register, _) in pairs:
         if isinstance(meant, VReg) and role != "w":
             assert isinstance(register, Fixed)
-            if state.get(register) != meant:
+            if state.held.get(register) != meant:
                 raise _Fault(f"step {number}: {before.op} reads {meant} from {register}, which holds another")
-    written = [
-        (meant, register) for (meant, role), (register, _) in zip(accesses(before), accesses(after))
-        if role != "r"
-    ]
-    for meant, register in written:
-        assert isinstance(register, Fixed)
-        for place in [place for place, value in state.items() if value == meant or place == register]:
-            del state[place]  # older values of the same name are gone, wherever they were
-        if isinstance(meant, VReg):
-            state[register] = meant
+    for (meant, role), (register, _) in pairs:
+        if role != "r":
+            assert isinstance(register, Fixed)
+            if isinstance(meant, VReg):
+                state.forget(meant)  # older values of the same name are gone, wherever they were
+            state.put(register, meant if isinstance(meant, VReg) else None)

@@ -5,23 +5,23 @@ one spacing programs have, each with its diagnostics.
 """
 from __future__ import annotations
 
-from kera_hw.frontend.parser.depth import MAX_TREE_DEPTH, deep_recursion, limit_depth
+from kera_hw.frontend.parser.depth import MAX_TREE_DEPTH, limit_depth
 from kera_hw.frontend.parser.events import build_tree
 from kera_hw.frontend.parser.format import format_tree
 from kera_hw.frontend.parser.grammar import Grammar
 from kera_hw.frontend.parser.lexer import Token, tokenize
 from kera_hw.frontend.syntax import ast
 from kera_hw.frontend.syntax.red import SyntaxNode
-from kera_hw.support import Diagnostic, SourceFile
+from kera_hw.support import Diagnostic, SourceFile, deep_recursion
 
-__all__ = ["MAX_TREE_DEPTH", "Token", "deep_recursion", "format_source", "parse", "tokenize"]
+__all__ = ["MAX_TREE_DEPTH", "Token", "format_source", "parse", "tokenize"]
 
 
 def parse(file: SourceFile) -> tuple[ast.SourceUnit, list[Diagnostic]]:
     """The tree of a file and all lexical and syntax diagnostics, in source order.
 
     Never fails: ``unit.node.data == file.data`` for every byte string, and no tree is deeper than
-    MAX_TREE_DEPTH nodes (use ``deep_recursion`` to walk it recursively).
+    MAX_TREE_DEPTH nodes (use ``support.deep_recursion`` to walk it recursively).
     """
     tokens, diagnostics = tokenize(file)
     grammar = Grammar(file, tokens)

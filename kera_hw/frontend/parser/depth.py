@@ -1,9 +1,5 @@
-"""Bounds on how deep trees get, and room on Python's stack to walk trees within the bounds."""
+"""Bounds on how deep trees get."""
 from __future__ import annotations
-
-import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 
 from kera_hw.frontend.syntax.green import GreenElement, GreenNode, GreenToken
 from kera_hw.frontend.syntax.kinds import SyntaxKind
@@ -11,21 +7,6 @@ from kera_hw.support import Diagnostic, SourceFile, Span
 
 #: Largest depth, in nodes, of any tree the parser gives; long operator chains count as depth.
 MAX_TREE_DEPTH = 1500
-_STACK_FRAMES = 40_000
-
-
-@contextmanager
-def deep_recursion() -> Generator[None]:
-    """Room for recursive walks over any tree within MAX_TREE_DEPTH, about 25 Python frames a level."""
-    old = sys.getrecursionlimit()
-    if old >= _STACK_FRAMES:
-        yield
-        return
-    sys.setrecursionlimit(_STACK_FRAMES)
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(old)
 
 
 def limit_depth(root: GreenNode, file: SourceFile) -> tuple[GreenNode, list[Diagnostic]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kera_hw.frontend.parser import deep_recursion
 from kera_hw.frontend.sema.builtins import convert as builtins_convert
 from kera_hw.frontend.sema.builtins import effects as builtins_effects
 from kera_hw.frontend.sema.builtins import scalar as builtins_scalar
@@ -22,7 +21,7 @@ from kera_hw.frontend.sema.tree import hir
 from kera_hw.frontend.sema.tree.usage import DeclaredItem
 from kera_hw.frontend.sema.typing.context import Instance
 from kera_hw.frontend.syntax import ast
-from kera_hw.support import CycleError, Diagnostic, SourceFile, Span, toposort
+from kera_hw.support import CycleError, Diagnostic, SourceFile, Span, deep_recursion, toposort
 
 #: Modules that register rules and built-ins when imported.
 _REGISTERED = (

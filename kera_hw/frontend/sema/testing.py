@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from kera_hw.frontend.parser import deep_recursion
 from kera_hw.frontend.sema.constants.printed import read_record
 from kera_hw.frontend.sema.constants.run import RunError, run_closed
 from kera_hw.frontend.sema.constants.values import bit_pattern, format_value
@@ -25,7 +24,7 @@ from kera_hw.frontend.sema.tree.walk import walk
 from kera_hw.graph.node import Node, Origin, Ref, Region
 from kera_hw.graph.store import Store
 from kera_hw.ops.spec import Array
-from kera_hw.support import Diagnostic
+from kera_hw.support import Diagnostic, deep_recursion
 from kera_hw.types import (
     BOOL,
     FloatType,

@@ -8,9 +8,8 @@ TABLE: Table = (
      "A target computes no operation it could get wrong: this one has no exact form on its type there. The "
      "message says why and what to do; `kera explain TARGET` lists all that a target refuses."),
     ("K0702", "nested too deeply",
-     "Functions, loops and branches nest deeper in each other than the interpreter follows. Split "
-     "the program "
-     "or flatten the nesting."),
+     "Functions, loops and branches nest deeper in each other than targets follow. Split the program or "
+     "flatten the nesting."),
     ("K0703", "floating-point unit in a foreign mode",
      "Floats are computed by the host's IEEE 754 units, and something in this process has set them to flush "
      "subnormals or to round otherwise than to nearest even. Run without the library that did."),
