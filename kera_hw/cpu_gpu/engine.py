@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kera_hw.cpu_gpu.memory import CodeMemory, host_is_x86_64
-from kera_hw.cpu_gpu.x86_64.finish import Machine
+from kera_hw.cpu_gpu.x86_64.finish import SLOT_BYTES, Machine
 from kera_hw.cpu_gpu.x86_64.lanes import VECTOR_BITS
 from kera_hw.cpu_gpu.x86_64.program import write_function
 from kera_hw.graph import Export
@@ -23,7 +23,7 @@ from kera_hw.lower.export import TABLE as LOOPS
 from kera_hw.lower.export import lower_export
 from kera_hw.schedule.software.layout import Layout, lay_out, native_dtype
 from kera_hw.schedule.software.vector_loops import Plan, plan_vectors
-from kera_hw.support import KeraError, deep_recursion
+from kera_hw.support import Diagnostic, KeraError, deep_recursion
 from kera_hw.target import TargetTable
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -33,6 +33,8 @@ BEYOND_NATIVE: Native = {row: domain for name in HAS for row, domain in CAPABILI
 
 FEATURES = ("avx2", "bmi1", "bmi2", "fma", "abm", "popcnt")
 """What the code uses, by the names that Linux gives."""
+MOST_STACK_BYTES = 1 << 20
+"""Of the megabytes that a thread has."""
 TABLE: TargetTable[object] = replace(LOOPS, name="cpu", noun="machine code")
 """Whatever has loops has machine code: native operations are all that is left of it."""
 
@@ -50,7 +52,7 @@ class CpuFunction:
 
 @deep_recursion()
 def compile_export(export: Export, vectors: bool = True) -> CpuFunction:
-    """The function of an export without observations. Raises KeraError (K0701)."""
+    """The function of an export without observations. Raises KeraError (K0701, K0705)."""
     faults = TABLE.faults(export.region)
     if faults:
         raise KeraError(faults)
@@ -59,6 +61,10 @@ def compile_export(export: Export, vectors: bool = True) -> CpuFunction:
     private = frozenset(name for loop in plan.values() for name in loop.private)
     layout = lay_out(program, private, VECTOR_BITS // 8)
     machine = write_function(program, layout, plan)
+    stack_bytes = machine.slots * SLOT_BYTES
+    if stack_bytes > MOST_STACK_BYTES:
+        message = f"`{export.name}` needs {stack_bytes:,} bytes of stack; {MOST_STACK_BYTES:,} is the most."
+        raise KeraError([Diagnostic("K0705", message)])
     params, results = program.of_kind("param"), program.of_kind("result")
     return CpuFunction(machine, tuple(params), tuple(results), layout, len(plan))
 

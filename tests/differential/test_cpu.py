@@ -82,6 +82,26 @@ def _holds(line: str, address: int) -> bool:
     return int(first, 16) <= address < int(end, 16)
 
 
+def test_a_function_that_needs_too_much_stack_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """All values are alive at once: they are used in the order that they were made in."""
+    path = tmp_path / "pressing.kera"
+    lines = [f"let v{k + 1} = (v{k} ^ (v{k} >> 3)) * {2 * k + 3};" for k in range(40)]
+    total = "".join(f"s = (s ^ v{k}) * 5;" for k in range(40))
+    source = f"pub fn f(v0: u32) -> u32 {{ {''.join(lines)} let mut s = v40; {total} s }}"
+    path.write_text(source, encoding="utf-8")
+    loaded = load_program(path)
+    assert loaded.graph is not None
+    (export,) = loaded.graph.exports
+    made = checked(compile_export, Instance, export, ITEMS, 1)
+    assert made is not None and made.machine.slots > 10
+    monkeypatch.setattr("kera_hw.cpu_gpu.engine.MOST_STACK_BYTES", 320)
+    with pytest.raises(KeraError) as caught:
+        compile_export(export)
+    assert [item.code for item in caught.value.diagnostics] == ["K0705"]
+
+
 def test_another_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kera_hw.driver.cpu_target.missing_features", lambda: ("avx2",))
     with pytest.raises(KeraError) as caught:

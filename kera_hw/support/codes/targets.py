@@ -16,9 +16,10 @@ TABLE: Table = (
     ("K0704", "operation that a target was not told about",
      "The registry has an operation that this target's table neither lowers nor refuses: a gap in kera, not "
      "in the program. Run the function on another target, and report it."),
-    ("K0705", "larger than WebAssembly takes",
-     "Engines limit the code, the local values and the memory of a module. Split the function, or keep its "
-     "loops: what is written out takes room for every round."),
+    ("K0705", "larger than a target takes",
+     "Engines of WebAssembly limit the code, the local values and the memory of a module; machine code "
+     "limits the stack that it needs for values in no register. Split the function, or keep its loops: what "
+     "is written out takes room for every round."),
     ("K0706", "processor without what the code uses",
      "Machine code is for x86-64 with AVX2, BMI and FMA, under Linux. Run the function as `wasm`, which "
      "gives the same bits on any machine, or with `interp`."),
