@@ -18,13 +18,20 @@ from kera_hw.graph.laws import (
     integers,
 )
 from kera_hw.graph.laws.terms import Op, laws
-from kera_hw.types import IntType, Type
+from kera_hw.types import FORMATS, IntType, Type
 from tests.unit import law_prover
 from tests.unit.law_prover import BOOL, TENSORS, TINY, U3, Refuted, prove
 
 ALL = (*INTEGERS, *ORDER, *CIRCUITS, *PROGRAMS, *FLOATS, *SHAPES)
 X, Y, ZERO, K = integers.X, integers.Y, integers.ZERO, integers.K
 POWER = integers.power_of_two("k")
+
+
+@pytest.fixture(autouse=True)
+def _tiny_formats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs have no format of 64 values, since nothing stores it; laws are about formats of any size."""
+    known = (*FORMATS, TINY, law_prover.TINY_WIDER, law_prover.TINY_OTHER)
+    monkeypatch.setattr("kera_hw.ops.rules.FORMATS", known)
 
 
 def _pools(law: Law) -> list[tuple[Type, ...]]:
