@@ -15,13 +15,11 @@ from kera_hw.cpu_gpu.x86_64.finish import SLOT_BYTES, Machine
 from kera_hw.cpu_gpu.x86_64.lanes import VECTOR_BITS
 from kera_hw.cpu_gpu.x86_64.program import write_function
 from kera_hw.graph import Export
-from kera_hw.legal.legalise import legalise
-from kera_hw.legal.native import CAPABILITIES, Native
+from kera_hw.legal.native import Native
 from kera_hw.loops.program import Buffer
-from kera_hw.loops.transforms.planner import planned
 from kera_hw.lower.export import TABLE as LOOPS
-from kera_hw.lower.export import lower_export
 from kera_hw.schedule.software.layout import Layout, lay_out, native_dtype
+from kera_hw.schedule.software.native import native_program, rows_of
 from kera_hw.schedule.software.vector_loops import Plan, plan_vectors
 from kera_hw.support import Diagnostic, KeraError, deep_recursion
 from kera_hw.target import TargetTable
@@ -29,7 +27,7 @@ from kera_hw.target import TargetTable
 Array = np.ndarray[Any, np.dtype[Any]]
 HAS = ("bit-counts", "fma", "rotations")
 """What AVX2 machines have beyond the native set."""
-BEYOND_NATIVE: Native = {row: domain for name in HAS for row, domain in CAPABILITIES[name].items()}
+BEYOND_NATIVE: Native = rows_of(HAS)
 
 FEATURES = ("avx2", "bmi1", "bmi2", "fma", "abm", "popcnt")
 """What the code uses, by the names that Linux gives."""
@@ -53,10 +51,7 @@ class CpuFunction:
 @deep_recursion()
 def compile_export(export: Export, vectors: bool = True) -> CpuFunction:
     """The function of an export without observations. Raises KeraError (K0701, K0705)."""
-    faults = TABLE.faults(export.region)
-    if faults:
-        raise KeraError(faults)
-    program = legalise(planned(lower_export(export)).after, BEYOND_NATIVE)
+    program = native_program(export, TABLE, BEYOND_NATIVE)
     plan: Plan = plan_vectors(program, VECTOR_BITS) if vectors else {}
     private = frozenset(name for loop in plan.values() for name in loop.private)
     layout = lay_out(program, private, VECTOR_BITS // 8)

@@ -2,12 +2,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import contextmanager
 from itertools import chain
 
 from kera_hw.legal.native import Signature
 from kera_hw.loops.program import (
-    Alloc,
     Block,
     Buffer,
     Carried,
@@ -18,13 +16,13 @@ from kera_hw.loops.program import (
     LoopProgram,
     Op,
     Operand,
-    Statement,
     Store,
     Var,
     While,
 )
 from kera_hw.schedule.software.layout import Layout, element_bytes
-from kera_hw.schedule.software.vector_loops import ITEM, Plan, VectorLoop, flat_terms
+from kera_hw.schedule.software.statements import StatementWriter
+from kera_hw.schedule.software.vector_loops import ITEM, Plan, flat_terms
 from kera_hw.types import BoolType, IntType, Type
 from kera_hw.wasm import scalars, vectors
 from kera_hw.wasm.code import Code, value_type
@@ -38,20 +36,17 @@ _UNSIGNED_LIMIT = 1 << 32
 VECTOR_BYTES = vectors.VECTOR_BITS // 8
 
 
-class Body:
+class Body(StatementWriter):
     """Writes one program's body. ``pointers``: locals with where an item's parameters and results lie."""
 
     def __init__(
         self, code: Code, program: LoopProgram, layout: Layout, plan: Plan, pointers: dict[str, int]
     ) -> None:
+        super().__init__(program, layout, plan)
         self.code = code
-        self._layout = layout
-        self._plan = plan
         self._pointers = pointers
-        self._buffers = {buffer.name: buffer for buffer in program.buffers}
         self._lifetimes = Lifetimes(program.body)
         self._held: dict[Var, Held] = {}
-        self._vector: VectorLoop | None = None
 
     # Blocks
 
@@ -63,36 +58,7 @@ class Body:
             for var in dying.get(k, ()):
                 self._forget(var)
 
-    @contextmanager
-    def lanes(self, loop: VectorLoop | None):
-        """Within it, statements are written for several rounds of the loop at once."""
-        before, self._vector = self._vector, loop
-        try:
-            yield
-        finally:
-            self._vector = before
-
-    def _statement(self, statement: Statement) -> None:
-        match statement:
-            case Op():
-                self._op(statement)
-            case Load():
-                self._load(statement)
-            case Store():
-                self._store(statement)
-            case Alloc(buffer=buffer):
-                self._buffers[buffer.name] = buffer
-            case For():
-                self._for(statement)
-            case While():
-                self._while(statement)
-            case If():
-                self._if(statement)
-
     # Scalars
-
-    def _varies(self, var: Var) -> bool:
-        return self._vector is not None and var in self._vector.varying
 
     def _held_of(self, operand: Operand) -> Held | None:
         if not isinstance(operand, Var):
@@ -151,7 +117,7 @@ class Body:
     def _address(self, buffer: Buffer, index: Index, lane: int = 0) -> int:
         """Pushes an element's address but for the offset that it gives; ``lane``: of which round."""
         constant, terms = flat_terms(buffer, index)
-        private = self._vector is not None and buffer.name in self._vector.private
+        private = self._is_private(buffer)
         each = VECTOR_BYTES if private else element_bytes(buffer.element)
         if lane and self._vector is not None:
             constant += terms.get(self._vector.var, 0) * lane
@@ -194,10 +160,6 @@ class Body:
             ScalarSource(self.code, var, held).push()
         if value_type(var.type) is ValueType.I64:
             self.code.op("i32.wrap_i64")
-
-    def _moving(self, buffer: Buffer, index: Index) -> dict[Var, int]:
-        _, terms = flat_terms(buffer, index)
-        return {var: c for var, c in terms.items() if self._varies(var)}
 
     def _load(self, load: Load) -> None:
         buffer = self._buffers[load.buffer]
@@ -246,7 +208,7 @@ class Body:
         kind = buffer.element
         size = element_bytes(kind)
         moving = self._moving(buffer, store.index)
-        private = self._vector is not None and buffer.name in self._vector.private
+        private = self._is_private(buffer)
         if not moving and not private:
             offset = self._address(buffer, store.index)
             self._scalar(store.value).push(loose=True)

@@ -4,18 +4,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kera_hw.graph import Export
-from kera_hw.legal.legalise import legalise
-from kera_hw.legal.native import CAPABILITIES, Native
-from kera_hw.loops.transforms.planner import planned
+from kera_hw.legal.native import Native
 from kera_hw.lower.export import TABLE as LOOPS
-from kera_hw.lower.export import lower_export
-from kera_hw.support import KeraError, deep_recursion
+from kera_hw.schedule.software.native import native_program, rows_of
+from kera_hw.support import deep_recursion
 from kera_hw.target import TargetTable
 from kera_hw.wasm.program import WasmModule, build_module
 
 HAS = ("bit-counts", "copysign", "minimum", "rotations", "saturating-conversions", "unsigned-conversions")
 """What WebAssembly has beyond the native set."""
-BEYOND_NATIVE: Native = {row: domain for name in HAS for row, domain in CAPABILITIES[name].items()}
+BEYOND_NATIVE: Native = rows_of(HAS)
 
 TABLE: TargetTable[object] = replace(LOOPS, name="wasm", noun="WebAssembly")
 """Whatever has loops has a module: native operations are all that is left of it."""
@@ -28,8 +26,4 @@ def compile_export(export: Export, vectors: bool = True, fingerprint: str = "") 
     ``fingerprint`` is what the module says it was made from, in a section of its own. Raises
     KeraError: K0701 for an operation without loops, K0705 for what is larger than engines take.
     """
-    faults = TABLE.faults(export.region)
-    if faults:
-        raise KeraError(faults)
-    program = planned(lower_export(export)).after
-    return build_module(legalise(program, BEYOND_NATIVE), vectors, fingerprint)
+    return build_module(native_program(export, TABLE, BEYOND_NATIVE), vectors, fingerprint)

@@ -135,32 +135,22 @@ Rule = Callable[[Lanes], int | None]
 """Pushes the result; the width of its mask, 0 for none; None, and nothing pushed, where it has no form."""
 
 
+def _direct(at: Lanes, name: str) -> int | None:
+    """One instruction on all operands, where there is one of that name."""
+    if name not in instructions():
+        return None
+    for arg in at.args:
+        arg.push()
+    at.code.op(name)
+    return 0
+
+
 def _named(verb: str) -> Rule:
-    """The instruction of that name, for types that have it."""
-
-    def rule(at: Lanes) -> int | None:
-        name = f"{at.shape}.{verb}"
-        if name not in instructions():
-            return None
-        for arg in at.args:
-            arg.push()
-        at.code.op(name)
-        return 0
-
-    return rule
+    return lambda at: _direct(at, f"{at.shape}.{verb}")
 
 
 def _by_sign(verb: str) -> Rule:
-    def rule(at: Lanes) -> int | None:
-        name = f"{at.shape}.{verb}_{sign(at.op.result)}"
-        if name not in instructions():
-            return None
-        for arg in at.args:
-            arg.push()
-        at.code.op(name)
-        return 0
-
-    return rule
+    return lambda at: _direct(at, f"{at.shape}.{verb}_{sign(at.op.result)}")
 
 
 def _bitwise(verb: str) -> Rule:

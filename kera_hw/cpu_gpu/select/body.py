@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kera_hw.cpu_gpu.machine.code import Mark, Mem, RegClass, VReg
@@ -10,7 +9,6 @@ from kera_hw.cpu_gpu.select.addresses import Addresses, Scope
 from kera_hw.cpu_gpu.select.isa import Arg, Isa, class_of
 from kera_hw.legal.native import Signature
 from kera_hw.loops.program import (
-    Alloc,
     Block,
     Buffer,
     Carried,
@@ -22,13 +20,13 @@ from kera_hw.loops.program import (
     LoopProgram,
     Op,
     Operand,
-    Statement,
     Store,
     Var,
     While,
 )
 from kera_hw.schedule.software.layout import Layout, element_bytes
-from kera_hw.schedule.software.vector_loops import Plan, VectorLoop, flat_terms
+from kera_hw.schedule.software.statements import StatementWriter
+from kera_hw.schedule.software.vector_loops import Plan, flat_terms
 from kera_hw.types import BoolType, IntType, Type
 
 
@@ -65,21 +63,18 @@ class _Scalar:
         return self.held.reg
 
 
-class Body:
+class Body(StatementWriter):
     """``arena``: a register with the address of constants, states and temporaries; ``ports``: with those of
     parameters and results."""
 
     def __init__(
         self, isa: Isa, program: LoopProgram, layout: Layout, plan: Plan, arena: VReg, ports: dict[str, VReg]
     ) -> None:
+        super().__init__(program, layout, plan)
         self.isa = isa
-        self._layout = layout
-        self._plan = plan
         self._arena = arena
         self._ports = ports
-        self._buffers = {buffer.name: buffer for buffer in program.buffers}
         self._held: dict[Var, Held] = {}
-        self._vector: VectorLoop | None = None
         self._addresses = Addresses(isa)
 
     # Blocks
@@ -88,36 +83,7 @@ class Body:
         for statement in block.body:
             self._statement(statement)
 
-    @contextmanager
-    def lanes(self, loop: VectorLoop | None):
-        """Within it, statements are written for several rounds of the loop at once."""
-        before, self._vector = self._vector, loop
-        try:
-            yield
-        finally:
-            self._vector = before
-
-    def _statement(self, statement: Statement) -> None:
-        match statement:
-            case Op():
-                self._op(statement)
-            case Load():
-                self._load(statement)
-            case Store():
-                self._store(statement)
-            case Alloc(buffer=buffer):
-                self._buffers[buffer.name] = buffer
-            case For():
-                self._for(statement)
-            case While():
-                self._while(statement)
-            case If():
-                self._if(statement)
-
     # Scalars
-
-    def _varies(self, var: Var) -> bool:
-        return self._vector is not None and var in self._vector.varying
 
     @property
     def _lane_count(self) -> int:
@@ -206,7 +172,7 @@ class Body:
     def _place(self, buffer: Buffer, index: Index, lane: int = 0) -> Mem:
         """An element; ``lane`` counts rounds from the first."""
         constant, terms = flat_terms(buffer, index)
-        private = self._vector is not None and buffer.name in self._vector.private
+        private = self._is_private(buffer)
         each = self.isa.vector_bits // 8 if private else element_bytes(buffer.element)
         if self._vector is not None:
             constant += terms.get(self._vector.var, 0) * lane
@@ -223,10 +189,6 @@ class Body:
         if held.lanes > 1:
             return self.isa.as_index(var.type, self.isa.extract(var.type, held.reg, lane))
         return self.isa.as_index(var.type, _Scalar(self.isa, var, held).get())
-
-    def _moving(self, buffer: Buffer, index: Index) -> dict[Var, int]:
-        _, terms = flat_terms(buffer, index)
-        return {var: c for var, c in terms.items() if self._varies(var)}
 
     def _load(self, load: Load) -> None:
         buffer = self._buffers[load.buffer]
@@ -257,7 +219,7 @@ class Body:
         buffer = self._buffers[store.buffer]
         kind = buffer.element
         moving = self._moving(buffer, store.index)
-        private = self._vector is not None and buffer.name in self._vector.private
+        private = self._is_private(buffer)
         if not moving and not private:
             value = self._scalar(store.value).get(loose=True)
             self.isa.store(kind, self._place(buffer, store.index), value)

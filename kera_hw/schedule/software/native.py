@@ -1,0 +1,27 @@
+"""An export as the loop program that code is written from: lowered, joined, in native operations."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kera_hw.graph import Export
+from kera_hw.legal.legalise import legalise
+from kera_hw.legal.native import CAPABILITIES, Native
+from kera_hw.loops.program import LoopProgram
+from kera_hw.loops.transforms.planner import planned
+from kera_hw.lower.export import lower_export
+from kera_hw.support import KeraError
+from kera_hw.target import TargetTable
+
+
+def rows_of(capabilities: Sequence[str]) -> Native:
+    """What a machine with these capabilities has beyond the native set."""
+    return {row: domain for name in capabilities for row, domain in CAPABILITIES[name].items()}
+
+
+def native_program(export: Export, table: TargetTable[Any], beyond: Native) -> LoopProgram:
+    """The program for a machine with ``beyond``. Raises KeraError for what its table refuses."""
+    faults = table.faults(export.region)
+    if faults:
+        raise KeraError(faults)
+    return legalise(planned(lower_export(export)).after, beyond)

@@ -1,0 +1,76 @@
+"""Software targets give the reference's bits: on random graphs for every operation, and on programs."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from kera_hw.cpu_gpu import engine as cpu
+from kera_hw.driver.session import load_program
+from kera_hw.graph.generate import generatable_ops
+from kera_hw.interp.exports import run_leaves
+from kera_hw.wasm import compile as wasm
+from kera_hw.wasm import engine as wasmtime
+from tests.differential.software import ITEMS, PROGRAMS, Compile, Make, checked, fir, results
+from tests.loop_programs import inputs_of, random_export, same_bits
+
+_CHUNKS = 8
+
+
+class Target(NamedTuple):
+    """How an export is compiled, and what is compiled is run."""
+
+    compile: Compile
+    make: Make
+
+
+@pytest.fixture(params=["cpu", "wasm"])
+def target(request: pytest.FixtureRequest) -> Target:
+    if request.param == "wasm":
+        return Target(wasm.compile_export, wasmtime.Instance)
+    if cpu.missing_features():
+        pytest.skip("the processor lacks what the code uses")
+    return Target(cpu.compile_export, cpu.Instance)
+
+
+@pytest.mark.parametrize("chunk", range(_CHUNKS))
+def test_random_graphs(target: Target, chunk: int) -> None:
+    """Three graphs for every operation; most have loops that run as vectors."""
+    seeds = range(chunk, 3 * len(generatable_ops()), _CHUNKS)
+    made = [checked(target.compile, target.make, random_export(seed), ITEMS, seed) for seed in seeds]
+    vectors = [one for one in made if one is not None and one.vector_loops]
+    assert len(vectors) >= 0.4 * len(made)
+    assert sum(one is not None for one in made) >= 0.9 * len(made)
+
+
+@pytest.mark.long
+def test_many_random_graphs(target: Target) -> None:
+    made = [checked(target.compile, target.make, random_export(seed), 37, seed) for seed in range(20_000)]
+    assert sum(one is not None for one in made) > 0.95 * len(made)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_programs(target: Target, path: Path) -> None:
+    loaded = load_program(path)
+    assert loaded.graph is not None
+    for export in loaded.graph.exports:
+        assert checked(target.compile, target.make, export, 7, 1) is not None, export.name
+
+
+def test_state_lives_from_call_to_call_until_reset(target: Target) -> None:
+    export = fir()
+    (samples,), _ = inputs_of(export, 40, 3)
+    (wanted,) = run_leaves(export, [samples], 40)
+    instance = target.make(target.compile(export, True))
+    for _ in range(2):
+        parts = [instance.run([samples[:17]], 17)[0], instance.run([samples[17:]], 23)[0]]
+        assert same_bits(wanted, np.concatenate(parts))
+        instance.reset()
+
+
+def test_a_batch_of_none(target: Target) -> None:
+    export = fir()
+    (samples,), _ = inputs_of(export, 1, 4)
+    assert results(target.compile(export, True), target.make, [samples[:0]], 0)[0].shape == (0,)
