@@ -3,10 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from kera_hw.graph.node import Node, Origin, Region
 from kera_hw.support import Diagnostic
-from kera_hw.types import Type
+from kera_hw.types import IntType, TensorType, Type
+
+MemoryKind = Literal["state", "temp", "const", "param", "result"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +34,33 @@ class FlatState:
 
 
 @dataclass(frozen=True, slots=True)
+class FlatMemory:
+    """Words that are kept from one item to the next and reached by address, not side by side.
+
+    ``initial`` are the words at reset, or the contents of a constant, as unsigned integers; None where
+    nothing is read before it is written. In a region a memory is a tensor of words: ``tensor.index`` reads
+    one, ``tensor.update`` gives the memory after a write, and ``control.select`` between that and the version
+    before makes a write conditional. All versions form one chain from the parameter to the result, and a
+    read names the version that it sees. A constant has no result.
+    """
+
+    name: str
+    entries: int
+    word_bits: int
+    initial: tuple[int, ...] | None
+    kind: MemoryKind
+    origin: Origin | None = None
+
+    @property
+    def type(self) -> TensorType:
+        """What a memory is in a region: its words as unsigned integers, floats as their bits."""
+        return TensorType(IntType(self.word_bits, False), (self.entries,))
+
+
+@dataclass(frozen=True, slots=True)
 class FlatDesign:
-    """A flat region: parameters are ``inputs``, then ``states``; results ``outputs``, then next states.
+    """A flat region: parameters are ``inputs``, ``states``, ``memories``; results ``outputs``, next states
+    and the memories that are no constants.
 
     ``in_buses`` and ``out_buses`` give every data port with its width in bits, in order; a value of no bits,
     such as an empty tensor, has no port. ``general`` names what has no circuit of its own and is computed by
@@ -48,6 +76,7 @@ class FlatDesign:
     out_buses: tuple[tuple[str, int], ...]
     origins: Mapping[Node, Origin] = field(default_factory=dict[Node, Origin])
     general: Mapping[str, float] = field(default_factory=dict[str, float])
+    memories: tuple[FlatMemory, ...] = ()
 
 
 class LoweringError(Exception):
