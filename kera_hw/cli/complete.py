@@ -40,6 +40,13 @@ def builds(incomplete: str) -> list[str]:
     return [str(path) for path in sorted(set(places)) if str(path).startswith(incomplete)]
 
 
+def plans(incomplete: str) -> list[str]:
+    """Saved plans, and the `plan.json` of builds, that the path begun leads to."""
+    found = Path(incomplete) if incomplete.endswith("/") else Path(incomplete or ".").parent
+    places = {path for pattern in ("*.toml", "plan.json", "*/plan.json") for path in found.glob(pattern)}
+    return [str(path) for path in sorted(places) if str(path).startswith(incomplete)]
+
+
 def functions(incomplete: str) -> list[str]:
     """Public functions and streams of the program among the words; none where there is no readable one."""
     given = next((word for word in _words() if word.endswith(_PROGRAMS)), None)

@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
     app.command("diff")(diff)
 
 
-@takes_hardware("hardware")
+@takes_hardware("hardware", without=("plan",))
 def inspect(
     file: FileArgument,
     function: FunctionOption = None,

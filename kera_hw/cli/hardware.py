@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 
 _DEVICE = "A part, such as ecp5-25k; `--device X` and `--target fpga:X` are the same."
 _CLOCK = "Clock to plan for, e.g. 150MHz (default: the device's own)."
-_INTERFACE = "stream (valid/ready) or none (no handshake, at a fixed latency)."
-_EMITTER = "text (fast), or amaranth: Verilog by way of one Amaranth design."
+_INTERFACE = "stream (the default: valid/ready) or none (no handshake, at a fixed latency)."
+_EMITTER = "text (the default, fast), or amaranth: Verilog by way of one Amaranth design."
+_PLAN = "Make the circuit of this plan (of `kera plan --save`, or a plan.json); its options are the plan's."
 _TARGETS = {
     "hardware": typer.Option(
         "--target", metavar="fpga:DEVICE", autocompletion=complete.hardware_targets,
@@ -47,8 +49,9 @@ class HardwareRequest:
     latency: int | None = None
     interval: int | None = None
     dsp: int | None = None
-    interface: str = "stream"
-    emitter: str = "text"
+    interface: str | None = None
+    emitter: str | None = None
+    plan: Path | None = None
 
     @property
     def is_wasm(self) -> bool:
@@ -57,25 +60,30 @@ class HardwareRequest:
 
     def for_hardware(self) -> TargetOptions:
         """Options of a command that plans or builds. Raises KeraError for a target that is no hardware."""
+        return self._options(self._hardware_device())
+
+    def _hardware_device(self) -> str | None:
+        """The device named, which must be hardware; None where a plan may name it."""
         from kera_hw.driver.targets import hardware_device
 
-        return self._options(hardware_device(self.target, self.device))
+        named = self.target is not None or self.device is not None
+        return None if self.plan is not None and not named else hardware_device(self.target, self.device)
 
     def for_target(self, usual: str = "interp") -> tuple[str, TargetOptions]:
         """The target that executes, and its options; ``usual`` where none is named. Raises KeraError."""
-        from kera_hw.driver.options import DEFAULT_DEVICE
         from kera_hw.driver.targets import resolve_target
 
-        default = usual if self.device is None else "rtl"
+        default = usual if self.device is None and self.plan is None else "rtl"
         name, device = resolve_target(default if self.target is None else self.target, self.device)
-        return name, self._options(device or DEFAULT_DEVICE)
+        return name, self._options(device)
 
-    def _options(self, device: str) -> TargetOptions:
-        from kera_hw.driver.options import TargetOptions, clock_of_text
+    def _options(self, device: str | None) -> TargetOptions:
+        from kera_hw.driver.options import clock_of_text
+        from kera_hw.driver.plan_file import options_with
 
-        return TargetOptions(
-            device, clock_of_text(self.clock), self.latency, self.interface, self.interval, self.dsp,
-            self.emitter,
+        return options_with(
+            self.plan, device=device, clock_mhz=clock_of_text(self.clock), latency=self.latency,
+            interface=self.interface, interval=self.interval, dsp=self.dsp, emitter=self.emitter,
         )  # fmt: skip
 
 
@@ -99,21 +107,28 @@ _OPTIONS: dict[str, Any] = {
         _Number, typer.Option("--dsp", metavar="N", help="Multiplier blocks that may be used (default: all).")
     ],
     "interface": Annotated[
-        str,
+        _Text,
         typer.Option("--interface", metavar="KIND", help=_INTERFACE, autocompletion=complete.interfaces),
     ],
     "emitter": Annotated[
-        str, typer.Option("--emitter", metavar="HOW", help=_EMITTER, autocompletion=complete.emitters)
+        _Text, typer.Option("--emitter", metavar="HOW", help=_EMITTER, autocompletion=complete.emitters)
+    ],
+    "plan": Annotated[
+        Path | None, typer.Option("--plan", metavar="FILE", help=_PLAN, autocompletion=complete.plans)
     ],
 }
 
 
-def takes_hardware(takes: Takes) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes_hardware(
+    takes: Takes, without: Collection[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Gives a command these options in place of its parameter ``hardware``, a HardwareRequest.
 
-    ``takes`` says which targets there may be: hardware alone, what is built, or any that executes.
+    ``takes`` says which targets there may be: hardware alone, what is built, or any that executes;
+    ``without`` names options that the command has no place for.
     """
     options = {"target": Annotated[_Text, _TARGETS[takes]], **_OPTIONS}
+    options = {name: option for name, option in options.items() if name not in without}
     defaults = {item.name: item.default for item in fields(HardwareRequest)}
     group = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,12 +44,12 @@ def plan(
     loops: Annotated[
         bool, typer.Option("--loops", help="Plan the loops instead, for no target in particular.")
     ] = False,
-    given: Annotated[
-        Path | None,
-        typer.Option("--plan", metavar="P.toml", help="Loops: replay this plan instead of making one."),
-    ] = None,
     save: Annotated[
-        Path | None, typer.Option("--save", metavar="P.toml", help="Loops: write the plan into a file.")
+        Path | None,
+        typer.Option(
+            "--save", metavar="P.toml",
+            help="Write the plan into a file: the circuit's where a target or an option of it is named.",
+        ),
     ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Loops: say why each step was taken, and what is copied.")
@@ -58,17 +59,20 @@ def plan(
 ) -> None:
     """Show the pipeline that would be built: latency, interval, resources, and the chart of cycles.
 
-    With --loops, --plan, --save or --explain: the plan of the loops, which an engineer may edit.
-    Examples: kera plan fir.kera --fn fir --clock 200MHz; kera plan fir.kera --save p.toml;
-    kera plan fir.kera --plan p.toml --explain
+    With --loops, --explain, or --save and no option of hardware: the plan of the loops. Either plan may be
+    edited; --plan takes it again, here and, a circuit's, in build, verify, run and test.
+    Examples: kera plan fir.kera --fn fir --clock 200MHz; kera plan fir.kera --save loops.toml;
+    kera plan fir.kera --plan loops.toml --explain;
+    kera plan fir.kera --target fpga:ecp5-25k --save fir.toml
     """
     from kera_hw.driver.hardware import PLANNING_STEPS, design_hardware
     from kera_hw.driver.session import source_files
 
     output = Output(json, quiet)
-    request = LoopRequest(loops, given, save, explain)
-    if request.is_made:
-        if svg is not None or hardware != AS_PLANNED:
+    request = LoopRequest(hardware.plan, save, explain)
+    asked = replace(hardware, plan=None)
+    if loops or explain or _is_of_loops(hardware, save):
+        if svg is not None or asked != AS_PLANNED:
             message = "A plan of loops is for no target in particular, and has no chart."
             raise typer.BadParameter(message, param_hint="--loops")
         show_loop_plan(file, function, request, output)
@@ -94,7 +98,19 @@ def plan(
     _print_headline(output, data)
     _print_choice(output, data["choice"])
     output.text("\n" + pipeline_text(rows, design.plan.latency_cycles))
-    output.finish(data, [*(loaded.diagnostics if json else ()), *design.diagnostics])
+    if save is not None:
+        write_atomically(save, design.saved.to_toml())
+        output.text(f"wrote {save}")
+    output.finish({**data, "saved": save}, [*(loaded.diagnostics if json else ()), *design.diagnostics])
+
+
+def _is_of_loops(hardware: HardwareRequest, save: Path | None) -> bool:
+    """Whether a plan given, or one to be saved, is that of loops: no option says what hardware it is for."""
+    from kera_hw.driver.plan_file import is_circuit_plan
+
+    if hardware.plan is not None:
+        return not is_circuit_plan(hardware.plan)
+    return save is not None and hardware == AS_PLANNED
 
 
 @takes_hardware("built")
@@ -130,10 +146,12 @@ def build(
 ) -> None:
     """Build a function into Verilog, a bitstream, a report and a receipt; for wasm, into a module and loader.
 
-    With --clock the plan is made again, up to twice, until place and route meets it.
+    With --clock the plan is made again, up to twice, until place and route meets it; --plan takes the one
+    in that file.
     Examples: kera build fir.kera --fn fir --target fpga:ecp5-85k --clock 150MHz -o build/fir;
     kera build fir.kera --emitter amaranth --emit verilog -o build/fir;
     kera build fir.kera --emit verilog --testbench verilog -o build/fir;
+    kera build fir.kera --plan build/fir/plan.json -o build/again;
     kera build fir.kera --target wasm -o build/fir
     """
     from kera_hw.driver.build import BUILD_STEPS, Benches

@@ -11,16 +11,11 @@ from kera_hw.cli.output import Output
 
 @dataclass(frozen=True, slots=True)
 class LoopRequest:
-    """What was asked of a plan of loops; each asks for one by itself."""
+    """What was asked of a plan of loops."""
 
-    loops: bool = False
     given: Path | None = None
     save: Path | None = None
     explain: bool = False
-
-    @property
-    def is_made(self) -> bool:
-        return self.loops or self.explain or self.given is not None or self.save is not None
 
 
 def show_loop_plan(file: Path, function: str | None, request: LoopRequest, output: Output) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from kera_hw.driver.observing import Observed, observe
-from kera_hw.driver.options import DEFAULT_DEVICE, Executor, TargetOptions, check_text, shown
+from kera_hw.driver.options import Executor, TargetOptions, check_text, shown
+from kera_hw.driver.plan_file import options_with
 from kera_hw.driver.session import Loaded, find_export, load_program
 from kera_hw.driver.targets import hardware_device, make_executor, resolve_target
 from kera_hw.graph import Export, Graph, probes_of, signature
@@ -127,19 +128,24 @@ class Program:
         latency: int | None = None,
         interval: int | None = None,
         dsp: int | None = None,
-        interface: str = "stream",
-        emitter: str = "text",
+        interface: str | None = None,
+        emitter: str | None = None,
+        plan: str | os.PathLike[str] | None = None,
     ) -> Function:
         """The named export on a target; raises KeraError when there is none or the target refuses it.
 
         The options are those of `kera build`; ``interval`` is its `--ii`. ``target`` is "interp" (the
-        default), "rtl", or names a device, as in "fpga:ecp5-25k": then, as with ``device``, it is the
-        simulation of what is built for that device.
+        default), "rtl", "cpu", "wasm", or names a device, as in "fpga:ecp5-25k": then, as with ``device``, it
+        is the simulation of what is built for that device. ``plan`` is a file of `kera plan --save`, or the
+        `plan.json` of a build: the circuit is that one.
         """
-        default = "interp" if device is None else "rtl"
-        kind, part = resolve_target(default if target is None else target, device)
-        part = part or DEFAULT_DEVICE
-        options = TargetOptions(part, clock_mhz, latency, interface, interval, dsp, emitter)
+        kind, part = resolve_target(
+            target if target is not None else "interp" if device is None and plan is None else "rtl", device
+        )
+        options = options_with(
+            plan, device=part, clock_mhz=clock_mhz, latency=latency, interface=interface, interval=interval,
+            dsp=dsp, emitter=emitter,
+        )  # fmt: skip
         export = self._export(name)
         return Function(export, make_executor(self.graph, export, kind, options))
 

@@ -141,12 +141,13 @@ def _close_timing(
 ) -> tuple[HardwareDesign, list[dict[str, Any]]]:
     """Place and route until the clock asked for is met: what a round misses stretches the next plan's wires.
 
-    Without a clock asked for there is one round. The design given back is that of the best round, whose
-    bitstream is in ``work``; its row in the list is the last.
+    Without a clock asked for, or with a plan given, there is one round. The design given back is that of the
+    best round, whose bitstream is in ``work``; its row in the list is the last.
     """
     rounds: list[dict[str, Any]] = []
     best: tuple[float, HardwareDesign, dict[str, Any], bytes] | None = None
-    scale = 1.0
+    scale = design.scale
+    asked_mhz = options.clock_mhz if options.plan is None else None
     for number in range(1, _MAX_ROUNDS + 1):
         again = f" (round {number})" if number > 1 else ""
         achieved = _implement(design, seed, work, lambda step, again=again: progress(step + again))
@@ -154,10 +155,10 @@ def _close_timing(
         rounds.append({"scale": scale, "latency_cycles": design.plan.latency_cycles, **achieved})
         if best is None or reached > best[0]:
             best = (reached, design, rounds[-1], (work / achieved["bitstream"]).read_bytes())
-        if options.clock_mhz is None or reached >= options.clock_mhz or number == _MAX_ROUNDS:
+        if asked_mhz is None or reached >= asked_mhz or number == _MAX_ROUNDS:
             break
         # Rounded, so that what the receipt says gives this plan again.
-        scale = round(scale * max(_LEAST_STRETCH, options.clock_mhz / reached), 3)
+        scale = round(scale * max(_LEAST_STRETCH, asked_mhz / reached), 3)
         try:
             design = design_again(design, scale)
         except KeraError:

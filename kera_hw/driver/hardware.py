@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.mapping import Mappings, Variant
 from kera_hw.driver.options import LATENCY, TargetOptions
+from kera_hw.driver.plan_file import KEY, SavedPlan, no_circuit
 from kera_hw.driver.remembered import Decision, digest_of, key_of, recall, remember
 from kera_hw.driver.search import Choice, Circuit, Task, choose
 from kera_hw.driver.session import identity, single_export_graph
@@ -18,7 +19,7 @@ from kera_hw.graph.nesting import check_nesting
 from kera_hw.rtl.emit.naming import module_name, module_refusal
 from kera_hw.rtl.lower import FlatDesign
 from kera_hw.rtl.toolchain.process import ToolError
-from kera_hw.schedule.explain import spell_path
+from kera_hw.schedule.explain import Refusal, spell_path
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.fpga.netlist import Netlist
@@ -156,7 +157,14 @@ class HardwareDesign:
             "choice": self.choice.to_json(self.device),
             "recurrence": recurrence_text(self.netlist, self.plan),
             "notes": [*self.netlist.notes, *self.plan.notes],
+            KEY: self.saved.to_json(),
         }
+
+    @property
+    def saved(self) -> SavedPlan:
+        """What leads to this design again without a search."""
+        options = replace(self.options, plan=None)
+        return SavedPlan(self.export.name, self.graph.fingerprint, options, self.scale, _decision(self))
 
 
 def recurrence_text(netlist: Netlist, plan: Plan) -> str | None:
@@ -233,7 +241,12 @@ def _planned(
     program: Graph, export: Export, options: TargetOptions, lowering: Lowering, scale: float,
     name_notes: tuple[Diagnostic, ...], progress: Progress,
 ) -> HardwareDesign:
-    """The best design that was asked for, checked."""
+    """The best design that was asked for, or the one of the plan given, checked."""
+    given = options.plan
+    if isinstance(given, SavedPlan):
+        given.check(program, export)
+        scale = given.scale
+    free = replace(options, plan=None)
 
     def design(
         mappings: Mappings, interval: int | None, choice: Choice, clock_mhz: float
@@ -246,23 +259,33 @@ def _planned(
         choice, clock_mhz = _circuit(mappings, wanted, progress, lowering.files, scale)
         return design(mappings, wanted.interval, choice, clock_mhz)
 
-    def recalled(known: Decision) -> HardwareDesign | None:
+    def replayed(saved: SavedPlan) -> HardwareDesign:
+        made = recalled(saved.decision)
+        if not isinstance(made, HardwareDesign):
+            no_circuit(made)
+        saved.check_made(made.netlist, made.plan)
+        return made
+
+    def recalled(known: Decision) -> HardwareDesign | Refusal | None:
         progress("mapping to cells")
         mappings = lowering.mappings(known.lowered_for)
-        wanted = replace(options, interval=known.interval)
+        wanted = replace(free, interval=known.interval)
         task = Task(mappings, int(1e6 / known.clock_mhz), wanted, lowering.files, scale)
         best = task.planned_as(known.blocks, known.far, known.clock_ps, Variant(known.controls, known.finer))
         if not isinstance(best, Circuit):
-            return None
+            return best
         made = design(mappings, known.interval, Choice(best, known.against), known.clock_mhz)
-        made = made if known.note is None else made.noted(known.note)
-        return made if digest_of(made.netlist, made.plan) == known.plan else None
+        return made if known.note is None else made.noted(known.note)
 
     key = key_of(single_export_graph(program, export).fingerprint, options, scale)
     known = None if key is None else recall(key)
-    found = None if known is None else recalled(known)
+    found = replayed(given) if isinstance(given, SavedPlan) else None
+    if known is not None:
+        made = recalled(known)
+        same = isinstance(made, HardwareDesign) and digest_of(made.netlist, made.plan) == known.plan
+        found = made if isinstance(made, HardwareDesign) and same else None
     if found is None:
-        found = _choose(lowering.mappings, searched, options)
+        found = _choose(lowering.mappings, searched, free)
         if key is not None:
             remember(key, _decision(found))
     if found.plan.latency_cycles > LATENCY.most:

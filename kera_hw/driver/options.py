@@ -17,6 +17,15 @@ from kera_hw.schedule.fpga.device import device_names, find_device
 from kera_hw.support import Diagnostic, KeraError
 
 
+class GivenPlan(Protocol):
+    """A plan to be made again (``plan_file.SavedPlan``)."""
+
+    @property
+    def options(self) -> TargetOptions:
+        """What it was planned for."""
+        ...
+
+
 class Executor(Protocol):
     """Runs one export on batches: values by parameter name, leading axis = items (a stream's sequence)."""
 
@@ -153,6 +162,7 @@ class TargetOptions:
     ``device`` is a part's name (`ecp5-85k`). None leaves a choice to the target: ``clock_mhz``, ``latency``
     and ``interval`` (cycles), ``dsp`` (multiplier blocks that may be used). ``interface`` is one of
     INTERFACES: valid and ready, or clock and data alone. ``emitter`` is one of EMITTERS: the way to Verilog.
+    ``plan`` is made again instead of a search; the other options are its own.
     """
 
     device: str = DEFAULT_DEVICE
@@ -162,9 +172,10 @@ class TargetOptions:
     interval: int | None = None
     dsp: int | None = None
     emitter: str = "text"
+    plan: GivenPlan | None = None
 
     def __post_init__(self) -> None:
-        """Checks every field, and makes plain numbers of NumPy's."""
+        """Checks every field, and makes plain numbers of NumPy's. Raises KeraError (K0822) beside a plan."""
         checked = {
             "device": check_device(self.device),
             "clock_mhz": CLOCK_MHZ.check_given(self.clock_mhz),
@@ -176,6 +187,9 @@ class TargetOptions:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+            if self.plan is not None and value != (planned := getattr(self.plan.options, name)):
+                message = f"The plan cannot be used: its {name.replace('_', ' ')} is {shown(planned)}, "
+                raise KeraError([Diagnostic("K0822", f"{message}and {shown(value)} is asked for.")])
 
 
 def _refuse(name: str, takes: str, value: object) -> NoReturn:

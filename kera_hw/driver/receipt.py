@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from kera_hw.driver.options import PLACEMENT_SEED, PRODUCTS, TargetOptions
+from kera_hw.driver.plan_file import SavedPlan, plan_of_data
 from kera_hw.rtl.toolchain.tools import TOOLS, version_of_package
+from kera_hw.support import KeraError
 
 SCHEMA = "kera-receipt-2"
 NAME = "receipt.json"
@@ -24,7 +26,8 @@ _OWN_HASH = "receipt_sha3_256"
 class Request:
     """What a build was asked for: with its `.keg` all that is needed to make its Verilog again.
 
-    ``scale`` is the stretch of wire delays of the plan that was kept, ``seed`` that of placement.
+    ``scale`` is the stretch of wire delays of the plan that was kept, ``seed`` that of placement. A plan that
+    was given stands there as a whole.
     """
 
     options: TargetOptions
@@ -33,7 +36,10 @@ class Request:
     emit: Literal["verilog", "bitstream", "wasm"]
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self.options), "scale": self.scale, "seed": self.seed, "emit": self.emit}
+        given, options = self.options.plan, asdict(replace(self.options, plan=None))
+        del options["plan"]
+        plan = {"plan": given.to_json()} if isinstance(given, SavedPlan) else {}
+        return {**options, **plan, "scale": self.scale, "seed": self.seed, "emit": self.emit}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +66,10 @@ class Receipt:
 
     @property
     def options(self) -> TargetOptions:
-        known = {item.name for item in fields(TargetOptions)}
-        return TargetOptions(**{key: value for key, value in self.data["request"].items() if key in known})
+        """What was asked. Raises KeraError for what is no option, or a plan of others."""
+        request, known = self.data["request"], {item.name for item in fields(TargetOptions)} - {"plan"}
+        plan = plan_of_data(request["plan"]) if "plan" in request else None
+        return TargetOptions(**{key: value for key, value in request.items() if key in known}, plan=plan)
 
     @property
     def scale(self) -> float:
@@ -124,7 +132,8 @@ def _well_formed(data: Mapping[str, Any]) -> bool:
     wanted = {item.name for item in fields(Request)} - {"options"} | {f.name for f in fields(TargetOptions)}
     rows, asked = cast("dict[str, Any]", artefacts), cast("dict[str, Any]", request)
     return (
-        set(asked) == wanted
+        set(asked) | {"plan"} == wanted
+        and _is_plan(asked.get("plan"))
         and asked["emit"] in (*PRODUCTS, "wasm")
         and _is_number(asked["scale"], 1, _MOST_SCALE)
         and _is_number(asked["seed"], PLACEMENT_SEED.least, PLACEMENT_SEED.most)
@@ -132,6 +141,16 @@ def _well_formed(data: Mapping[str, Any]) -> bool:
         and {f"{data['function']}.keg", "plan.json"} <= set(rows)
         and all(isinstance(row, dict) and "sha3_256" in row for row in rows.values())
     )
+
+
+def _is_plan(value: object) -> bool:
+    if value is None:
+        return True
+    try:
+        plan_of_data(cast("dict[str, Any]", value))
+    except (KeyError, TypeError, ValueError, AttributeError, KeraError):
+        return False
+    return True
 
 
 def _is_number(value: object, least: float, most: float) -> bool:

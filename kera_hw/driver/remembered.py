@@ -18,16 +18,18 @@ import platform
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import kera_hw
 from kera_hw.driver.files import write_atomically
-from kera_hw.driver.options import TargetOptions
 from kera_hw.rtl.techmap.options import Controls
 from kera_hw.rtl.toolchain.cache import cache_directory
 from kera_hw.rtl.toolchain.tools import version_of_package
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan
+
+if TYPE_CHECKING:
+    from kera_hw.driver.options import TargetOptions
 
 _log = logging.getLogger("kera_hw.driver")
 SWITCH = "KERA_PLAN_CACHE"
@@ -73,7 +75,7 @@ def digest_of(netlist: Netlist, plan: Plan) -> str:
 
 def key_of(fingerprint: str, options: TargetOptions, scale: float) -> str | None:
     """The name of the entry for a graph and what is asked; None where nothing is to be kept."""
-    if os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
+    if options.plan is not None or os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
         return None
     parts = (FORMAT, _compiler(), fingerprint, sorted(asdict(options).items()), scale)
     return hashlib.sha3_256(repr(parts).encode()).hexdigest()
@@ -150,20 +152,28 @@ def _read(data: Any) -> Decision:
     row = cast("dict[str, Any]", data)
     if row.pop("sum", None) != _sum(row):
         raise ValueError("sum")
+    if row.pop("format", None) != FORMAT:
+        raise ValueError("format")
+    return read_decision(row)
+
+
+def read_decision(row: dict[str, Any]) -> Decision:
+    """The decision that ``asdict`` made plain data of. Raises ValueError, which names the field at fault."""
     kinds: dict[str, tuple[type, ...]] = {
         "lowered_for": (int,), "interval": (int, _NONE), "clock_mhz": (float, int), "blocks": (int, _NONE),
         "far": (bool, _NONE), "clock_ps": (int,), "controls": (str,), "finer": (str, _NONE),
-        "note": (str, _NONE), "against": (list,), "plan": (str,), "format": (str,),
+        "note": (str, _NONE), "against": (list,), "plan": (str,),
     }  # fmt: skip
-    if row.keys() != kinds.keys() or row["format"] != FORMAT:
-        raise ValueError("other fields")
+    odd = sorted(row.keys() ^ kinds.keys())
+    if odd:
+        raise ValueError(odd[0])
     for name, allowed in kinds.items():
         if type(row[name]) not in allowed:
             raise ValueError(name)
     if row["controls"] not in get_args(Controls):
         raise ValueError("controls")
     against = tuple(_figures(item) for item in row["against"])
-    fields = {name: row[name] for name in kinds if name not in ("format", "against")}
+    fields = {name: row[name] for name in kinds if name != "against"}
     return Decision(**fields, against=against)
 
 

@@ -29,4 +29,7 @@ TABLE: Table = (
     ("K0821", "unusable plan",
      "A plan is TOML with a `[[step]]` table a transform, each of which applies to what those before it have "
      "made. The message says what is wrong with it, or which statement is in the way of a step."),
+    ("K0822", "unusable plan of a circuit",
+     "A plan of a circuit is for one graph, device and set of options, and names the circuit that comes out. "
+     "The message says which of these is another one here. Plan again, or give the options of the plan."),
 )
