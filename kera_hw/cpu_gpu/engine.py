@@ -12,7 +12,7 @@ import numpy as np
 
 from kera_hw.cpu_gpu.memory import CodeMemory, host_is_x86_64
 from kera_hw.cpu_gpu.x86_64.finish import SLOT_BYTES, Machine
-from kera_hw.cpu_gpu.x86_64.lanes import VECTOR_BITS
+from kera_hw.cpu_gpu.x86_64.isa import Avx2
 from kera_hw.cpu_gpu.x86_64.program import write_function
 from kera_hw.graph import Export
 from kera_hw.legal.native import Native
@@ -52,9 +52,9 @@ class CpuFunction:
 def compile_export(export: Export, vectors: bool = True) -> CpuFunction:
     """The function of an export without observations. Raises KeraError (K0701, K0705)."""
     program = native_program(export, TABLE, BEYOND_NATIVE)
-    plan: Plan = plan_vectors(program, VECTOR_BITS) if vectors else {}
+    plan: Plan = plan_vectors(program, Avx2.vector_bits) if vectors else {}
     private = frozenset(name for loop in plan.values() for name in loop.private)
-    layout = lay_out(program, private, VECTOR_BITS // 8)
+    layout = lay_out(program, private, Avx2.vector_bits // 8)
     machine = write_function(program, layout, plan)
     stack_bytes = machine.slots * SLOT_BYTES
     if stack_bytes > MOST_STACK_BYTES:

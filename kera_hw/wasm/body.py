@@ -21,12 +21,12 @@ from kera_hw.loops.program import (
     While,
 )
 from kera_hw.schedule.software.layout import Layout, element_bytes
-from kera_hw.schedule.software.statements import StatementWriter
+from kera_hw.schedule.software.statements import StatementWriter, results_of
 from kera_hw.schedule.software.vector_loops import ITEM, Plan, flat_terms
 from kera_hw.types import BoolType, IntType, Type
 from kera_hw.wasm import scalars, vectors
 from kera_hw.wasm.code import Code, value_type
-from kera_hw.wasm.lifetimes import Lifetimes, results_of
+from kera_hw.wasm.lifetimes import Lifetimes
 from kera_hw.wasm.module import ValueType
 from kera_hw.wasm.operands import Held, ScalarSource, VectorSource
 

@@ -5,17 +5,14 @@ from collections.abc import Iterator, Mapping
 
 from kera_hw.loops.program import (
     Block,
-    For,
-    If,
     Index,
     Load,
-    Op,
     Statement,
     Store,
     Var,
-    While,
     blocks_of,
 )
+from kera_hw.schedule.software.statements import results_of
 from kera_hw.schedule.software.vector_loops import statement_operands
 
 
@@ -53,16 +50,3 @@ class Lifetimes:
             groups.setdefault(last[var], []).append(var)
         self.dying[id(block)] = {k: tuple(vars_) for k, vars_ in groups.items()}
         return (set(last) | kept) - own
-
-
-def results_of(statement: Statement) -> tuple[Var, ...]:
-    """The scalars that a statement gives to its block."""
-    match statement:
-        case Op(results=results) | If(results=results):
-            return results
-        case Load(result=result):
-            return (result,)
-        case For(carried=carried) | While(carried=carried):
-            return tuple(one.outer for one in carried)
-        case _:
-            return ()

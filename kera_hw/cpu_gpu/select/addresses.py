@@ -22,15 +22,18 @@ _FAR = 1 << 31
 @dataclass(slots=True)
 class Scope:
     """A loop while its body is written. ``before`` and ``inside`` are places in the code: ahead of the loop,
-    and at the start of its body. ``steps``: pointers to be moved on at the end of each round."""
+    and at the start of its body. ``made``: how many virtual registers there were before. ``steps``: pointers
+    to be moved on at the end of each round."""
 
     counter: Var
     register: VReg
     step: int
     before: int
     inside: int
+    made: int
     sums: dict[object, VReg] = field(default_factory=dict[object, VReg])
     pointers: dict[object, VReg] = field(default_factory=dict[object, VReg])
+    lanes: dict[VReg, VReg] = field(default_factory=dict[VReg, VReg])
     steps: list[tuple[VReg, int]] = field(default_factory=list[tuple[VReg, int]])
 
 
@@ -110,6 +113,16 @@ class Addresses:
             found = scope.pointers[start, each] = self._written(level, True, write)
             scope.steps.append((found, each * scope.step))
         return found
+
+    def ahead(self, loop: Var, source: VReg, write: Callable[[], VReg]) -> VReg:
+        """What ``write`` makes of a register: ahead of the loop, if that is when the register is made."""
+        level = next(k for k, scope in enumerate(self.scopes) if scope.counter == loop)
+        scope = self.scopes[level]
+        if source.number > scope.made:
+            return write()
+        if source not in scope.lanes:
+            scope.lanes[source] = self._written(level, True, write)
+        return scope.lanes[source]
 
     def _written(self, level: int, before: bool, write: Callable[[], T]) -> T:
         """What ``write`` appends, moved ahead of a loop or to the start of its body."""

@@ -1,12 +1,15 @@
 """Statements of a native loop program as machine code."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kera_hw.cpu_gpu.machine.code import Mark, Mem, RegClass, VReg
 from kera_hw.cpu_gpu.select.addresses import Addresses, Scope
+from kera_hw.cpu_gpu.select.bounds import Bounds
 from kera_hw.cpu_gpu.select.isa import Arg, Isa, class_of
+from kera_hw.cpu_gpu.select.uses import Uses
 from kera_hw.legal.native import Signature
 from kera_hw.loops.program import (
     Block,
@@ -24,9 +27,10 @@ from kera_hw.loops.program import (
     Var,
     While,
 )
+from kera_hw.schedule.software.interleaving import side_by_side
 from kera_hw.schedule.software.layout import Layout, element_bytes
-from kera_hw.schedule.software.statements import StatementWriter
-from kera_hw.schedule.software.vector_loops import Plan, flat_terms
+from kera_hw.schedule.software.statements import StatementWriter, results_of
+from kera_hw.schedule.software.vector_loops import Plan, VectorLoop, flat_terms
 from kera_hw.types import BoolType, IntType, Type
 
 
@@ -76,12 +80,39 @@ class Body(StatementWriter):
         self._ports = ports
         self._held: dict[Var, Held] = {}
         self._addresses = Addresses(isa)
+        self._uses = Uses(program.body)
+        self._compared: dict[Var | None, Op] = {}  # comparisons that the selections by them are written with
+        self._bounds = Bounds(program)
+        self._lanes_as_index: dict[tuple[VReg, int], VReg] = {}  # of the block that is being written
+        self._copies = 1  # vectors of rounds that are written side by side
+        self._copy = 0  # the one that is being written
 
     # Blocks
 
     def block(self, block: Block) -> None:
+        self._lanes_as_index.clear()
+        if self._copies > 1:
+            self._side_by_side(block)
+        else:
+            for statement in block.body:
+                self._statement(statement)
+        self._lanes_as_index.clear()
+
+    def _side_by_side(self, block: Block) -> None:
+        """Each statement for one vector of rounds after another; what all have alike once."""
+        around, held = self._held, [dict(self._held) for _ in range(self._copies)]
         for statement in block.body:
+            (result,) = results_of(statement) or (None,)
+            if result is None or self._varies(result):
+                for self._copy, self._held in enumerate(held):
+                    self._statement(statement)
+                continue
+            self._copy, self._held = 0, held[0]
             self._statement(statement)
+            if result in held[0]:
+                for other in held[1:]:
+                    other[result] = held[0][result]
+        self._copy, self._held = 0, around
 
     # Scalars
 
@@ -94,8 +125,18 @@ class Body(StatementWriter):
             return None
         held = self._held[operand]
         if held.counter and self._varies(operand):
-            return Held(self.isa.iota(held.reg, self._lane_count), self._lane_count)
+            return Held(self._numbers(held.reg), self._lane_count)
         return held
+
+    def _numbers(self, counter: VReg) -> VReg:
+        """The numbers of the rounds that are written, by the counter of the loop."""
+        before = self._copy * self._lane_count
+        if before:
+            first = self.isa.code.vreg(RegClass.GENERAL)
+            self.isa.copy(first, counter)
+            self.isa.add_number(first, before)
+            counter = first
+        return self.isa.iota(counter, self._lane_count)
 
     def _scalar(self, operand: Operand) -> _Scalar:
         return _Scalar(self.isa, operand, self._held_of(operand))
@@ -103,30 +144,71 @@ class Body(StatementWriter):
     def _arg(self, operand: Operand) -> Arg:
         held = self._held_of(operand)
         if held is not None and held.lanes > 1:
-            return Arg(operand.type, held.reg, False, held.mask_bits)
+            most = self._bounds.of(operand)
+            return Arg(operand.type, held.reg, False, held.mask_bits, most=most)
+        if isinstance(operand, Literal) and not isinstance(operand.type, BoolType):
+            return Arg(operand.type, None, True, bits=operand.bits, most=self._bounds.of(operand))
         return Arg(operand.type, _Scalar(self.isa, operand, held).get(), True)
+
+    def _splat(self, arg: Arg) -> VReg:
+        """A scalar in all lanes; of one from before the vector loop, ahead of that."""
+        source, count = arg.register, self._lane_count
+        assert self._vector is not None
+        return self._addresses.ahead(
+            self._vector.var, source, lambda: self.isa.splat(arg.type, source, count)
+        )
 
     def _lanes_of(self, operand: Operand) -> VReg:
         """A number's lanes."""
+        if isinstance(operand, Literal):
+            return self.isa.splat_literal(operand.type, operand.bits, self._lane_count)
         arg = self._arg(operand)
-        return self.isa.splat(arg.type, arg.reg, self._lane_count) if arg.uniform else arg.reg
+        return self._splat(arg) if arg.uniform else arg.register
 
     def _mask_of(self, operand: Operand, mask_bits: int) -> VReg:
         """A bool's lanes as a mask."""
         arg = self._arg(operand)
         if arg.uniform:
-            return self.isa.mask_of(arg.reg, mask_bits, self._lane_count)
-        return self.isa.resize_mask(arg.reg, arg.mask_bits, mask_bits, self._lane_count)
+            return self.isa.mask_of(arg.register, mask_bits, self._lane_count)
+        return self.isa.resize_mask(arg.register, arg.mask_bits, mask_bits, self._lane_count)
 
     def _op(self, op: Op) -> None:
         (result,) = op.results
-        signature = Signature(op.opcode, tuple(operand.type for operand in op.operands), result.type)
+        if result in self._uses.chosen:
+            self._compared[result] = op
+            return
+        if op.opcode == "control.select" and (compared := self._compared.get(_var(op.operands[0]))):
+            if self._varies(result) == self._varies(compared.results[0]) and self._chosen(compared, op):
+                return
+            self._written(compared)
+        self._written(op)
+
+    def _chosen(self, compared: Op, op: Op) -> bool:
+        """A selection and the comparison that it goes by in one, where the machine has that."""
+        (result,), operands = op.results, (*compared.operands, *op.operands[1:])
+        if self._varies(result):
+            lanes = [self._arg(operand) for operand in operands]
+            signatures = _signature(compared), _signature(op)
+            register = self.isa.chosen_lanes(*signatures, self._lane_count, lanes, self._splat)
+            if register is not None:
+                self._held[result] = Held(register, self._lane_count)
+            return register is not None
+        scalars = [self._scalar(operand) for operand in operands]
+        found = self.isa.chosen(_signature(compared), _signature(op), scalars)
+        if found is not None:
+            self._held[result] = Held(found[0], loose=found[1])
+        return found is not None
+
+    def _written(self, op: Op) -> None:
+        (result,) = op.results
+        self._bounds.note(op)
+        signature = _signature(op)
         if not self._varies(result):
             register, loose = self.isa.scalar(signature, [self._scalar(operand) for operand in op.operands])
             self._held[result] = Held(register, loose=loose)
             return
         args = [self._arg(operand) for operand in op.operands]
-        found = self.isa.vector(signature, self._lane_count, args)
+        found = self.isa.vector(signature, self._lane_count, args, self._splat)
         register, mask_bits = found if found is not None else self._lane_by_lane(signature, args)
         self._held[result] = Held(register, self._lane_count, mask_bits)
 
@@ -149,12 +231,14 @@ class Body(StatementWriter):
         return whole, mask_bits
 
     def _lane(self, arg: Arg, lane: int) -> VReg:
+        if arg.bits is not None:
+            return self.isa.literal(arg.type, arg.bits)
         if arg.uniform:
-            return arg.reg
+            return arg.register
         if not isinstance(arg.type, BoolType):
-            return self.isa.extract(arg.type, arg.reg, lane)
+            return self.isa.extract(arg.type, arg.register, lane)
         word = IntType(arg.mask_bits, False)
-        bits = self.isa.extract(word, arg.reg, lane)
+        bits = self.isa.extract(word, arg.register, lane)
         one = self.isa.literal(word, 1)
         both = Signature("bits.and", (word, word), word)
         return self.isa.scalar(both, [_Lane(word, bits), _Lane(word, one)])[0]
@@ -175,7 +259,7 @@ class Body(StatementWriter):
         private = self._is_private(buffer)
         each = self.isa.vector_bits // 8 if private else element_bytes(buffer.element)
         if self._vector is not None:
-            constant += terms.get(self._vector.var, 0) * lane
+            constant += terms.get(self._vector.var, 0) * (self._copy * self._lane_count + lane)
         base = self._ports.get(buffer.name)
         offset = constant * each
         if base is None:
@@ -187,33 +271,38 @@ class Body(StatementWriter):
         """A scalar in an index as 64 bits."""
         held = self._held[var]
         if held.lanes > 1:
-            return self.isa.as_index(var.type, self.isa.extract(var.type, held.reg, lane))
+            known = self._lanes_as_index.get((held.reg, lane))
+            if known is None:
+                known = self.isa.as_index(var.type, self.isa.extract(var.type, held.reg, lane))
+                self._lanes_as_index[held.reg, lane] = known
+            return known
         return self.isa.as_index(var.type, _Scalar(self.isa, var, held).get())
 
     def _load(self, load: Load) -> None:
         buffer = self._buffers[load.buffer]
         kind, lanes = buffer.element, self._lane_count
+        self._bounds.loaded(load)
         if not self._varies(load.result):
-            self._held[load.result] = Held(self.isa.load(kind, self._place(buffer, load.index)))
+            place = self._place(buffer, load.index)
+            if self._vector is not None and self._is_wanted_in_lanes(load.result):
+                self._held[load.result] = Held(self.isa.load_splat(kind, place, lanes), lanes)
+            else:
+                self._held[load.result] = Held(self.isa.load(kind, place))
             return
         assert self._vector is not None
         moving = self._moving(buffer, load.index)
         if buffer.name in self._vector.private or moving == {self._vector.var: 1}:
             found = self.isa.load_lanes(kind, self._place(buffer, load.index), lanes)
         elif not moving:
-            found = self.isa.splat(kind, self.isa.load(kind, self._place(buffer, load.index)), lanes)
+            found = self.isa.load_splat(kind, self._place(buffer, load.index), lanes)
         else:
-            found = self._gather(buffer, load.index)
+            found = self.isa.gather(kind, [self._place(buffer, load.index, lane) for lane in range(lanes)])
         self._held[load.result] = Held(found, lanes)
 
-    def _gather(self, buffer: Buffer, index: Index) -> VReg:
-        """Every lane's element from where it lies."""
-        whole: VReg | None = None
-        for lane in range(self._lane_count):
-            value = self.isa.load(buffer.element, self._place(buffer, index, lane))
-            whole = self.isa.insert(buffer.element, whole, value, lane)
-        assert whole is not None
-        return whole
+    def _is_wanted_in_lanes(self, var: Var) -> bool:
+        """Whether a number is read by nothing but operations on lanes."""
+        readers = self._uses.readers(var)
+        return bool(readers) and all(isinstance(one, Op) and self._varies(one.results[0]) for one in readers)
 
     def _store(self, store: Store) -> None:
         buffer = self._buffers[store.buffer]
@@ -238,16 +327,33 @@ class Body(StatementWriter):
     def _for(self, loop: For) -> None:
         vector = self._plan.get(id(loop)) if self._vector is None else None
         if vector is not None:
-            rest = loop.count % vector.count
-            with self.lanes(vector):
-                self._counted(loop, 0, loop.count - rest, vector.count)
-            if rest:
-                self._counted(loop, loop.count - rest, loop.count, 1)
+            done = 0
+            for copies in self.widths(vector, loop.body):
+                step = vector.count * copies
+                end = loop.count - loop.count % step
+                if done < end:
+                    with self.lanes(vector), self.side_by_side(copies):
+                        self._counted(loop, done, end, step)
+                    done = end
+            if done < loop.count:
+                self._counted(loop, done, loop.count, 1)
             return
         self._carry(loop.carried)
         if loop.count:
             self._counted(loop, 0, loop.count, 1)
         self._hand_out(loop.carried)
+
+    def widths(self, loop: VectorLoop, body: Block) -> tuple[int, ...]:
+        """How many vectors of rounds go side by side, and then one by one."""
+        copies = side_by_side(body, loop, self.isa.vector_registers)
+        return (copies, 1) if copies > 1 else (1,)
+
+    @contextmanager
+    def side_by_side(self, copies: int) -> Generator[None]:
+        """Within it, so many vectors of the loop's rounds are written at once."""
+        self._copies = copies
+        yield
+        self._copies = 1
 
     def _counted(self, loop: For, first: int, end: int, step: int) -> None:
         def body() -> None:
@@ -259,12 +365,13 @@ class Body(StatementWriter):
     def rounds(self, var: Var, first: VReg, end: VReg | int, step: int, body: Callable[[], None]) -> VReg:
         """Rounds from ``first`` in steps below ``end``, one at least; the counter after them."""
         code = self.isa.code
+        made = code.registers
         counter = code.vreg(RegClass.GENERAL)
         self.isa.copy(counter, first)
         before, start = len(code.items), code.label()
         code.items.append(Mark("loop"))
         code.place(start)
-        scope = Scope(var, counter, step, before, len(code.items))
+        scope = Scope(var, counter, step, before, len(code.items), made)
         self._addresses.scopes.append(scope)
         self._held[var] = Held(counter, counter=True)
         body()
@@ -362,6 +469,14 @@ class Body(StatementWriter):
         for var, value in zip(branch.results, arm.yields):
             register, held = self._form(var, value)
             self.isa.copy(results[var].reg, register, held.lanes > 1)
+
+
+def _signature(op: Op) -> Signature:
+    return Signature(op.opcode, tuple(operand.type for operand in op.operands), op.results[0].type)
+
+
+def _var(operand: Operand) -> Var | None:
+    return operand if isinstance(operand, Var) else None
 
 
 @dataclass(frozen=True, slots=True)

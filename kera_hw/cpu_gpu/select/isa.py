@@ -1,7 +1,7 @@
 """What a processor offers to the selection of instructions."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,12 +15,24 @@ class Arg:
     """An operand of a vector operation: lanes in a register, or one scalar for all of them.
 
     ``mask_bits``: of a bool's mask, how wide a lane is; 0 for a scalar bool, of which any mask can be made.
+    ``bits``: of a number that is known, which has no register. ``most``: what no unsigned lane exceeds.
     """
 
     type: Type
-    reg: VReg
+    reg: VReg | None
     uniform: bool
     mask_bits: int = 0
+    bits: int | None = None
+    most: int | None = None
+
+    @property
+    def register(self) -> VReg:
+        assert self.reg is not None
+        return self.reg
+
+
+Splat = Callable[[Arg], VReg]
+"""A number that is not known, in all lanes; ahead of the loop where it is made there."""
 
 
 class Isa(Protocol):
@@ -34,6 +46,8 @@ class Isa(Protocol):
 
     @property
     def vector_bits(self) -> int: ...
+    @property
+    def vector_registers(self) -> int: ...
 
     # Addresses and control: 64-bit integers
     def number(self, value: int) -> VReg: ...
@@ -52,17 +66,28 @@ class Isa(Protocol):
     def store(self, kind: Type, place: Mem, register: VReg) -> None: ...
     def extend(self, kind: IntType, register: VReg) -> VReg: ...
     def scalar(self, op: Signature, args: Sequence[Scalar]) -> tuple[VReg, bool]: ...
+    def chosen(
+        self, compared: Signature, op: Signature, args: Sequence[Scalar]
+    ) -> tuple[VReg, bool] | None: ...
 
     # Lanes
     def splat(self, kind: Type, register: VReg, count: int) -> VReg: ...
+    def splat_literal(self, kind: Type, bits: int, count: int) -> VReg: ...
     def iota(self, counter: VReg, count: int) -> VReg: ...
     def load_lanes(self, kind: Type, place: Mem, count: int) -> VReg: ...
+    def load_splat(self, kind: Type, place: Mem, count: int) -> VReg: ...
+    def gather(self, kind: Type, places: Sequence[Mem]) -> VReg: ...
     def store_lanes(self, kind: Type, place: Mem, register: VReg, count: int) -> None: ...
     def extract(self, kind: Type, register: VReg, lane: int) -> VReg: ...
     def insert(self, kind: Type, register: VReg | None, value: VReg, lane: int) -> VReg: ...
     def mask_of(self, condition: VReg, mask_bits: int, count: int) -> VReg: ...
     def resize_mask(self, register: VReg, before: int, after: int, count: int) -> VReg: ...
-    def vector(self, op: Signature, count: int, args: Sequence[Arg]) -> tuple[VReg, int] | None: ...
+    def vector(
+        self, op: Signature, count: int, args: Sequence[Arg], splat: Splat
+    ) -> tuple[VReg, int] | None: ...
+    def chosen_lanes(
+        self, compared: Signature, op: Signature, count: int, args: Sequence[Arg], splat: Splat
+    ) -> VReg | None: ...
 
 
 class Scalar(Protocol):
@@ -71,6 +96,10 @@ class Scalar(Protocol):
     @property
     def type(self) -> Type: ...
     def get(self, loose: bool = False) -> VReg: ...
+
+
+COMPARED = 2
+"""Of the operands of a selection by a comparison (``chosen``), so many are compared."""
 
 
 def is_narrow(kind: Type) -> bool:

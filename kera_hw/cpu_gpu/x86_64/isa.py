@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kera_hw.cpu_gpu.machine.code import Label, Mem, Reg, RegClass, VReg
-from kera_hw.cpu_gpu.select.isa import Arg, Scalar, is_narrow, width_of
+from kera_hw.cpu_gpu.select.isa import COMPARED, Arg, Scalar, Splat, is_narrow, width_of
 from kera_hw.cpu_gpu.x86_64 import lanes, scalars, vectors
 from kera_hw.cpu_gpu.x86_64.machine import Emitter
 from kera_hw.legal.native import Signature
@@ -16,9 +16,8 @@ _NEAR = range(-(1 << 31), 1 << 31)
 class Avx2(Emitter):
     """Implements ``select.isa.Isa``."""
 
-    @property
-    def vector_bits(self) -> int:
-        return lanes.VECTOR_BITS
+    vector_bits: int = 256
+    vector_registers: int = 16
 
     # Addresses and control
 
@@ -108,16 +107,30 @@ class Avx2(Emitter):
         found, loose = scalars.RULES[op.opcode](self, args, op)
         return found, loose and is_narrow(op.result)
 
+    def chosen(
+        self, compared: Signature, op: Signature, args: Sequence[Scalar]
+    ) -> tuple[VReg, bool] | None:
+        return scalars.chosen(self, compared, op, args[:COMPARED], args[COMPARED:])
+
     # Lanes
 
     def splat(self, kind: Type, register: VReg, count: int) -> VReg:
         return lanes.splat(self, kind, register, count)
+
+    def splat_literal(self, kind: Type, bits: int, count: int) -> VReg:
+        return lanes.splat_literal(self, kind, bits, count)
 
     def iota(self, counter: VReg, count: int) -> VReg:
         return lanes.iota(self, counter, count)
 
     def load_lanes(self, kind: Type, place: Mem, count: int) -> VReg:
         return lanes.load(self, kind, place, count)
+
+    def load_splat(self, kind: Type, place: Mem, count: int) -> VReg:
+        return lanes.load_splat(self, kind, place, count)
+
+    def gather(self, kind: Type, places: Sequence[Mem]) -> VReg:
+        return lanes.gather(self, kind, places)
 
     def store_lanes(self, kind: Type, place: Mem, register: VReg, count: int) -> None:
         lanes.store(self, kind, place, register, count)
@@ -134,6 +147,16 @@ class Avx2(Emitter):
     def resize_mask(self, register: VReg, before: int, after: int, count: int) -> VReg:
         return lanes.resize_mask(self, register, before, after, count)
 
-    def vector(self, op: Signature, count: int, args: Sequence[Arg]) -> tuple[VReg, int] | None:
+    def vector(
+        self, op: Signature, count: int, args: Sequence[Arg], splat: Splat
+    ) -> tuple[VReg, int] | None:
         rule = vectors.RULES.get(op.opcode)
-        return None if rule is None else rule(vectors.Lanes(self, count, op, args))
+        return None if rule is None else rule(vectors.Lanes(self, count, op, args, splat))
+
+    def chosen_lanes(
+        self, compared: Signature, op: Signature, count: int, args: Sequence[Arg], splat: Splat
+    ) -> VReg | None:
+        pair, choice = args[:COMPARED], args[COMPARED:]
+        return vectors.chosen(
+            vectors.Lanes(self, count, compared, pair, splat), vectors.Lanes(self, count, op, choice, splat)
+        )

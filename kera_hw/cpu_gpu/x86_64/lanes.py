@@ -1,12 +1,13 @@
 """Lanes moved about: into vectors and out of them, from one width to another."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kera_hw.cpu_gpu.machine.code import Mem, VReg
 from kera_hw.cpu_gpu.select.isa import is_signed, width_of
 from kera_hw.cpu_gpu.x86_64.machine import Emitter
 from kera_hw.types import FloatType, IntType, Type
 
-VECTOR_BITS = 256
 _LETTERS = {8: "b", 16: "w", 32: "d", 64: "q"}
 
 
@@ -26,6 +27,34 @@ def splat(to: Emitter, kind: Type, register: VReg, lanes: int) -> VReg:
     if not isinstance(kind, FloatType):
         register = to.vgives("vmovq", register)
     return to.vgives(f"vpbroadcast{letter(width)}", register, size_bits=span(width, lanes))
+
+
+def splat_literal(to: Emitter, kind: Type, bits: int, lanes: int) -> VReg:
+    """A constant in all lanes."""
+    width = width_of(kind)
+    return to.vgives("vmovdqu", to.repeated(bits, width), size_bits=span(width, lanes))
+
+
+def load_splat(to: Emitter, kind: Type, place: Mem, lanes: int) -> VReg:
+    """One element in all lanes."""
+    width = width_of(kind)
+    return to.vgives(f"vpbroadcast{letter(width)}", place, size_bits=span(width, lanes))
+
+
+def gather(to: Emitter, kind: Type, places: Sequence[Mem]) -> VReg:
+    """Elements from places of their own."""
+    width = width_of(kind)
+    halves: list[VReg] = []
+    for first in range(0, len(places), 128 // width):
+        place, *rest = places[first : first + 128 // width]
+        if width < 32:
+            half = to.vgives("vmovd", to.gives(f"movzx{width}", place, size_bits=32))
+        else:
+            half = to.vgives("vmovd" if width == 32 else "vmovq", place)
+        for lane, other in enumerate(rest, 1):
+            half = to.vgives(f"vpinsr{letter(width)}", half, other, lane)
+        halves.append(half)
+    return halves[0] if len(halves) == 1 else to.vgives("vinserti128", *halves, 1, size_bits=256)
 
 
 def load(to: Emitter, kind: Type, place: Mem, lanes: int) -> VReg:
@@ -106,8 +135,7 @@ def _even_words(to: Emitter, register: VReg, lanes: int) -> VReg:
 def _lower_halves(to: Emitter, register: VReg, before: int, lanes: int) -> VReg:
     """Packing saturates, so what is above the half goes first."""
     length = span(before, lanes)
-    mask = sum(((1 << before // 2) - 1) << k for k in range(0, 256, before))
-    cut = to.vgives("vpand", register, to.constant(mask, 32), size_bits=length)
+    cut = to.vgives("vpand", register, to.repeated((1 << before // 2) - 1, before), size_bits=length)
     return _packed(to, cut, before, length, "vpackus")
 
 

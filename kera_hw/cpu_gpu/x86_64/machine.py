@@ -28,6 +28,8 @@ def jumps() -> dict[str, bool]:
 class Emitter:
     """Appends instructions of the table to ``code``."""
 
+    vector_bits: int
+
     def __init__(self, code: Code) -> None:
         self.code = code
 
@@ -63,3 +65,8 @@ class Emitter:
     def constant(self, value: int, size_bytes: int) -> Mem:
         """A constant beside the code."""
         return self.code.constant(value.to_bytes(size_bytes, "little"))
+
+    def repeated(self, bits: int, width_bits: int) -> Mem:
+        """A constant in every lane of the longest vector; shorter ones are its beginning."""
+        lane = (bits & ((1 << width_bits) - 1)).to_bytes(width_bits // 8, "little")
+        return self.code.constant(lane * (self.vector_bits // width_bits))

@@ -6,7 +6,7 @@ temporaries.
 """
 from __future__ import annotations
 
-from kera_hw.cpu_gpu.machine.code import Code, Mem, RegClass
+from kera_hw.cpu_gpu.machine.code import Code, Mem, RegClass, VReg
 from kera_hw.cpu_gpu.select.body import Body
 from kera_hw.cpu_gpu.x86_64.finish import Machine, finish
 from kera_hw.cpu_gpu.x86_64.isa import Avx2
@@ -34,21 +34,24 @@ def write_function(program: LoopProgram, layout: Layout, plan: Plan) -> Machine:
     }
     body = Body(isa, program, layout, plan, arena, places)
     loop = plan.get(id(program))
-    first, out = isa.number(0), code.label()
-    if loop is not None:
-        few = code.label()
-        whole = isa.changed("andi", items, -loop.count)
-        started = code.vreg(RegClass.GENERAL)
-        isa.copy(started, whole)
-        isa.branch_below(whole, 1, few)
-        with body.lanes(loop):
-            body.rounds(ITEM, first, whole, loop.count, lambda: body.block(program.body))
-        code.place(few)
-        first = started
-    some = code.label()
-    isa.branch_below(first, items, some)
-    isa.jump(out)
-    code.place(some)
-    body.rounds(ITEM, first, items, 1, lambda: body.block(program.body))
-    code.place(out)
+    first = isa.number(0)
+
+    def items_from(first: VReg, end: VReg, step: int) -> None:
+        """Items up to ``end``, if any are left."""
+        some, out = code.label(), code.label()
+        isa.branch_below(first, end, some)
+        isa.jump(out)
+        code.place(some)
+        body.rounds(ITEM, first, end, step, lambda: body.block(program.body))
+        code.place(out)
+
+    widths = body.widths(loop, program.body) if loop is not None else ()
+    for copies in widths:
+        assert loop is not None
+        step = loop.count * copies
+        whole = isa.changed("andi", items, -step)
+        with body.lanes(loop), body.side_by_side(copies):
+            items_from(first, whole, step)
+        first = whole
+    items_from(first, items, 1)
     return finish(code)

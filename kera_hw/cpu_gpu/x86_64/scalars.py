@@ -158,6 +158,39 @@ def _select(to: Emitter, args: Sequence[Scalar], sign: Signature) -> Found:
     return found, is_narrow(sign.result)
 
 
+def extreme_of(verb: str, compared: Sequence[object], choice: Sequence[object]) -> str | None:
+    """The instruction that gives ``a`` where ``a < b`` (``min a b``) or ``b < a`` (``max a b``), and else
+    ``b``, with the NaNs and zeros that this means."""
+    a, b = compared if verb == "lt" else reversed(compared)
+    if verb not in ("lt", "gt") or a == b:
+        return None
+    return "min" if list(choice) == [a, b] else "max" if list(choice) == [b, a] else None
+
+
+def chosen(
+    to: Emitter, compared: Signature, sign: Signature, pair: Sequence[Scalar], choice: Sequence[Scalar]
+) -> Found | None:
+    """A selection by a comparison."""
+    kind, verb = compared.operands[0], compared.opcode.partition(".")[2]
+    if isinstance(kind, FloatType):
+        if sign.result != kind:
+            return None
+        extreme = extreme_of(verb, pair, choice)
+        then, otherwise = (arg.get() for arg in choice)
+        if extreme is not None:
+            return to.vgives(f"v{extreme}{suffix(kind)}", then, otherwise), False
+        mask = to.vgives(f"vcmp{suffix(kind)}", *(arg.get() for arg in pair), FLOAT_CONDITIONS[verb])
+        return to.vgives("vpblendvb", otherwise, then, mask), False
+    if isinstance(sign.result, FloatType) or isinstance(kind, BoolType):
+        return None
+    a, b = (arg.get() for arg in pair)
+    size, (then, otherwise) = size_of(sign.result), (arg.get(True) for arg in choice)
+    found = to.gives("mov", otherwise, size_bits=size)
+    to.put("cmp", a, b, size_bits=size_of(kind))
+    to.put(f"cmov{(_SIGNED if is_signed(kind) else _UNSIGNED)[verb]}", found, then, size_bits=size)
+    return found, is_narrow(sign.result)
+
+
 def _float(verb: str) -> Rule:
     def rule(to: Emitter, args: Sequence[Scalar], sign: Signature) -> Found:
         return to.vgives(f"v{verb}{suffix(sign.result)}", *(arg.get() for arg in args)), False
@@ -179,11 +212,9 @@ def _rounded(verb: str) -> Rule:
 
 
 def sign_mask(to: Emitter, kind: Type, inverted: bool) -> Mem:
-    """The sign's bit of every lane, or all others, as a vector of 256 bits."""
-    width = width_of(kind)
-    one = 1 << (width - 1)
-    one = (1 << width) - 1 - one if inverted else one
-    return to.constant(sum(one << k for k in range(0, 256, width)), 32)
+    """The sign's bit of every lane, or all others."""
+    one = 1 << (width_of(kind) - 1)
+    return to.repeated(~one if inverted else one, width_of(kind))
 
 
 def _sign(op: str, inverted: bool) -> Rule:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kera_hw.cpu_gpu.machine.code import Mem, VReg
-from kera_hw.cpu_gpu.select.isa import Arg, is_signed, width_of
+from kera_hw.cpu_gpu.select.isa import Arg, Splat, is_signed, width_of
 from kera_hw.cpu_gpu.x86_64 import lanes as move
 from kera_hw.cpu_gpu.x86_64.lanes import letter, span
 from kera_hw.cpu_gpu.x86_64.machine import Emitter
-from kera_hw.cpu_gpu.x86_64.scalars import FLOAT_CONDITIONS, ROUNDINGS, sign_mask
+from kera_hw.cpu_gpu.x86_64.scalars import FLOAT_CONDITIONS, ROUNDINGS, extreme_of, sign_mask
 from kera_hw.legal.native import Signature
 from kera_hw.types import BoolType, FloatType, IntType, Type
 
@@ -22,6 +22,7 @@ class Lanes:
     count: int
     op: Signature
     args: Sequence[Arg]
+    splat: Splat
 
     @property
     def kind(self) -> Type:
@@ -38,29 +39,36 @@ class Lanes:
     def get(self, k: int) -> VReg:
         """An operand's lanes."""
         arg = self.args[k]
-        return move.splat(self.to, arg.type, arg.reg, self.count) if arg.uniform else arg.reg
+        if arg.bits is not None:
+            return move.splat_literal(self.to, arg.type, arg.bits, self.count)
+        return self.splat(arg) if arg.uniform else arg.register
 
-    def all(self) -> list[VReg]:
-        return [self.get(k) for k in range(len(self.args))]
+    def last(self, k: int) -> VReg | Mem:
+        """An operand that may lie in memory."""
+        arg = self.args[k]
+        return self.get(k) if arg.bits is None else self.to.repeated(arg.bits, width_of(arg.type))
+
+    def all(self) -> list[VReg | Mem]:
+        """Of these only the last may be memory."""
+        *first, final = range(len(self.args))
+        return [*map(self.get, first), self.last(final)]
+
+    def either(self) -> list[VReg | Mem]:
+        """Two operands whose order does not matter: what may be memory comes last."""
+        return [self.get(1), self.last(0)] if self.args[0].bits is not None else self.all()
 
     def mask(self, k: int, width_bits: int) -> VReg:
         """A bool operand as a mask of lanes of that width."""
         arg = self.args[k]
         if arg.uniform:
-            return mask_of(self.to, arg.reg, width_bits, self.count)
-        return move.resize_mask(self.to, arg.reg, arg.mask_bits, width_bits, self.count)
+            return mask_of(self.to, arg.register, width_bits, self.count)
+        return move.resize_mask(self.to, arg.register, arg.mask_bits, width_bits, self.count)
 
     def gives(self, op: str, *operands: VReg | Mem | int) -> VReg:
         return self.to.vgives(op, *operands, size_bits=self.length)
 
-    def ones(self) -> VReg:
-        found = self.to.vector_register()
-        zero = self.zero()
-        self.to.put("vpcmpeqb", found, zero, zero, size_bits=self.length)
-        return found
-
     def zero(self) -> VReg:
-        return self.to.vgives("vmovdqu", self.to.constant(0, 32), size_bits=256)
+        return self.to.vgives("vmovdqu", self.to.repeated(0, 64), size_bits=self.length)
 
 
 def mask_of(to: Emitter, condition: VReg, width_bits: int, lanes: int) -> VReg:
@@ -74,38 +82,45 @@ Rule = Callable[[Lanes], tuple[VReg, int] | None]
 
 def _integer(verb: str) -> Rule:
     def rule(at: Lanes) -> tuple[VReg, int] | None:
-        return at.gives(f"vp{verb}{letter(at.width)}", *at.all()), 0
+        operands = at.either() if verb == "add" else at.all()
+        return at.gives(f"vp{verb}{letter(at.width)}", *operands), 0
 
     return rule
 
 
 def _product(at: Lanes) -> tuple[VReg, int] | None:
     if at.width in (16, 32):
-        return at.gives(f"vpmull{letter(at.width)}", *at.all()), 0
+        return at.gives(f"vpmull{letter(at.width)}", *at.either()), 0
     if at.width == 64:
         return _long_product(at), 0
     if at.count > 16:
         return None
-    wide = [move.resize(at.to, one, 8, 16, at.count, False) for one in at.all()]
+    wide = [move.resize(at.to, at.get(k), 8, 16, at.count, False) for k in range(2)]
     product = at.to.vgives("vpmullw", *wide, size_bits=span(16, at.count))
     return move.resize(at.to, product, 16, 8, at.count, False), 0
 
 
 def _long_product(at: Lanes) -> VReg:
     """Of 64-bit lanes from halves: the upper half's products only count below 2^64."""
-    a, b = at.all()
+    a, b = at.get(0), at.get(1)
+    low = at.gives("vpmuludq", a, b)
     crossed = [
-        at.gives("vpmuludq", at.gives("vpsrlqi", one, 32), other) for one, other in ((a, b), (b, a))
+        at.gives("vpmuludq", at.gives("vpsrlqi", one, 32), other)
+        for one, other, arg in ((a, b, at.args[0]), (b, a, at.args[1]))
+        if arg.most is None or arg.most >> 32
     ]
-    upper = at.gives("vpsllqi", at.gives("vpaddq", *crossed), 32)
-    return at.gives("vpaddq", at.gives("vpmuludq", a, b), upper)
+    if not crossed:
+        return low
+    upper = at.gives("vpaddq", *crossed) if len(crossed) == 2 else crossed[0]
+    return at.gives("vpaddq", low, at.gives("vpsllqi", upper, 32))
 
 
 def _extreme(verb: str) -> Rule:
     def rule(at: Lanes) -> tuple[VReg, int] | None:
-        a, b = at.all()
         if at.width < 64:
-            return at.gives(f"vp{verb}{'s' if is_signed(at.kind) else 'u'}{letter(at.width)}", a, b), 0
+            name = f"vp{verb}{'s' if is_signed(at.kind) else 'u'}{letter(at.width)}"
+            return at.gives(name, *at.either()), 0
+        a, b = at.get(0), at.get(1)
         more = _greater(at, a, b)
         return at.gives("vpblendvb", *((a, b) if verb == "min" else (b, a)), more), 0
 
@@ -136,7 +151,7 @@ def _absolute(at: Lanes) -> tuple[VReg, int] | None:
 def _bitwise(verb: str) -> Rule:
     def rule(at: Lanes) -> tuple[VReg, int] | None:
         if not isinstance(at.op.result, BoolType):
-            return at.gives(f"vp{verb}", *at.all()), 0
+            return at.gives(f"vp{verb}", *at.either()), 0
         width = max(arg.mask_bits for arg in at.args)
         masks = [at.mask(k, width) for k in range(2)]
         return at.to.vgives(f"vp{verb}", *masks, size_bits=span(width, at.count)), width
@@ -147,24 +162,40 @@ def _bitwise(verb: str) -> Rule:
 def _inverse(at: Lanes) -> tuple[VReg, int] | None:
     width = at.args[0].mask_bits if isinstance(at.op.result, BoolType) else 0
     value = at.mask(0, width) if width else at.get(0)
-    every = at.to.constant((1 << 256) - 1, 32)
-    return at.to.vgives("vpxor", value, every, size_bits=256), width
+    return at.to.vgives("vpxor", value, at.to.repeated(-1, 64), size_bits=at.to.vector_bits), width
 
 
 def _shift(verb: str) -> Rule:
     def rule(at: Lanes) -> tuple[VReg, int] | None:
+        amount = at.args[1].bits
+        if amount is not None and amount < at.width:
+            found = _known_shift(at, verb, amount)
+            if found is not None:
+                return found, 0
         if at.width >= 32:
             return _long_shift(at, verb, at.width, at.get(0), at.get(1)), 0
-        if at.count * 32 > move.VECTOR_BITS:
+        if at.count * 32 > at.to.vector_bits:
             return None
         signed = is_signed(at.kind)
         value = move.resize(at.to, at.get(0), at.width, 32, at.count, signed)
-        amount = move.resize(at.to, at.get(1), at.width, 32, at.count, False)
-        wide = Lanes(at.to, at.count, at.op, at.args)
-        found = _long_shift(wide, verb, 32, value, amount)
+        wide = move.resize(at.to, at.get(1), at.width, 32, at.count, False)
+        found = _long_shift(at, verb, 32, value, wide)
         return move.resize(at.to, found, 32, at.width, at.count, False), 0
 
     return rule
+
+
+def _known_shift(at: Lanes, verb: str, amount: int) -> VReg | None:
+    """All lanes by one amount below the width; of bytes the words that hold two, without what crosses."""
+    arithmetic = verb == "shr" and is_signed(at.kind)
+    if (at.width == 64 and arithmetic) or (at.width == 8 and arithmetic):
+        return None
+    name = "vpsll" if verb == "shl" else "vpsra" if arithmetic else "vpsrl"
+    found = at.gives(f"{name}{letter(max(at.width, 16))}i", at.get(0), amount)
+    if at.width > 8:
+        return found
+    kept = 0xFF << amount & 0xFF if verb == "shl" else 0xFF >> amount
+    return at.gives("vpand", found, at.to.repeated(kept, 8))
 
 
 def _long_shift(at: Lanes, verb: str, width: int, value: VReg, amount: VReg) -> VReg:
@@ -184,23 +215,50 @@ def _long_shift(at: Lanes, verb: str, width: int, value: VReg, amount: VReg) -> 
 
 
 def _top(to: Emitter) -> VReg:
-    return to.vgives("vmovdqu", sign_mask(to, IntType(64, True), False), size_bits=256)
+    return to.vgives("vmovdqu", sign_mask(to, IntType(64, True), False), size_bits=to.vector_bits)
 
 
 def _compare(verb: str) -> Rule:
     def rule(at: Lanes) -> tuple[VReg, int] | None:
-        a, b = at.all()
         if isinstance(at.kind, FloatType):
-            return at.gives(f"vcmp{_packed(at.kind)}", a, b, FLOAT_CONDITIONS[verb]), at.width
+            return _float_mask(at, verb, False), at.width
         if verb in ("eq", "ne"):
-            found = at.gives(f"vpcmpeq{letter(at.width)}", a, b)
+            found = at.gives(f"vpcmpeq{letter(at.width)}", *at.either())
         else:
+            a, b = at.get(0), at.get(1)
             found = _greater(at, *((a, b) if verb in ("gt", "le") else (b, a)))
         if verb in ("ne", "le", "ge"):
-            found = at.to.vgives("vpxor", found, at.to.constant((1 << 256) - 1, 32), size_bits=256)
+            found = at.to.vgives("vpxor", found, at.to.repeated(-1, 64), size_bits=at.to.vector_bits)
         return found, at.width
 
     return rule
+
+
+def _float_mask(at: Lanes, verb: str, inverted: bool) -> VReg:
+    """Where the comparison holds, or where it does not."""
+    turned = at.args[0].bits is not None
+    operands, verb = (at.either(), _TURNED.get(verb, verb)) if turned else (at.all(), verb)
+    condition = FLOAT_CONDITIONS[verb] ^ (_NOT if inverted else 0)
+    return at.gives(f"vcmp{_packed(at.kind)}", *operands, condition)
+
+
+_TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+_NOT = 0x04
+"""Exclusive or with a predicate of vcmp gives its opposite, NaNs included."""
+
+
+def chosen(compared: Lanes, at: Lanes) -> VReg | None:
+    """A selection of floats by a comparison of floats as wide."""
+    kind, verb = compared.kind, compared.op.opcode.partition(".")[2]
+    if not isinstance(kind, FloatType) or at.op.result != kind:
+        return None
+    extreme = extreme_of(verb, compared.args, at.args)
+    if extreme is not None:
+        return at.to.vgives(f"v{extreme}{_packed(kind)}", *at.all(), size_bits=compared.length)
+    inverted = at.args[1].bits is not None and at.args[0].bits is None
+    mask = _float_mask(compared, verb, inverted)
+    base, other = (at.get(0), at.last(1)) if inverted else (at.get(1), at.last(0))
+    return at.to.vgives("vpblendvb", base, other, mask, size_bits=compared.length)
 
 
 def _select(at: Lanes) -> tuple[VReg, int] | None:
@@ -208,7 +266,7 @@ def _select(at: Lanes) -> tuple[VReg, int] | None:
         width = max(arg.mask_bits for arg in at.args)
         then, otherwise = at.mask(1, width), at.mask(2, width)
     else:
-        width, then, otherwise = 0, at.get(1), at.get(2)
+        width, then, otherwise = 0, at.last(1), at.get(2)
     each = width or width_of(at.op.result)
     condition = at.mask(0, each)
     return at.to.vgives("vpblendvb", otherwise, then, condition, size_bits=span(each, at.count)), width
@@ -220,7 +278,8 @@ def _packed(kind: Type) -> str:
 
 def _float(verb: str) -> Rule:
     def rule(at: Lanes) -> tuple[VReg, int] | None:
-        return at.gives(f"v{verb}{_packed(at.kind)}", *at.all()), 0
+        operands = at.either() if verb in ("add", "mul") else at.all()
+        return at.gives(f"v{verb}{_packed(at.kind)}", *operands), 0
 
     return rule
 
@@ -240,8 +299,8 @@ def _sign(op: str, inverted: bool) -> Rule:
 
 
 def _fused(at: Lanes) -> tuple[VReg, int] | None:
-    a, b, c = at.all()
-    found = at.gives("vmovaps", c)
+    found = at.gives("vmovaps", at.last(2))
+    a, b = (at.get(1), at.last(0)) if at.args[0].bits is not None else (at.get(0), at.last(1))
     at.to.put(f"vfmadd231{_packed(at.kind)}", found, a, b, size_bits=at.length)
     return found, 0
 
@@ -251,8 +310,7 @@ def _cast(at: Lanes) -> tuple[VReg, int] | None:
     if isinstance(source, BoolType):
         width = width_of(target)
         mask = at.mask(0, width)
-        ones = at.to.constant(sum(1 << k for k in range(0, 256, width)), 32)
-        return at.to.vgives("vpand", mask, ones, size_bits=256), 0
+        return at.to.vgives("vpand", mask, at.to.repeated(1, width), size_bits=at.to.vector_bits), 0
     if isinstance(source, IntType) and isinstance(target, IntType):
         before, after = source.width_bits, target.width_bits
         return move.resize(at.to, at.get(0), before, after, at.count, source.signed), 0

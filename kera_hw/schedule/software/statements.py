@@ -82,3 +82,16 @@ class StatementWriter(ABC):
     def _while(self, loop: While) -> None: ...
     @abstractmethod
     def _if(self, branch: If) -> None: ...
+
+
+def results_of(statement: Statement) -> tuple[Var, ...]:
+    """The scalars that a statement gives to its block."""
+    match statement:
+        case Op(results=results) | If(results=results):
+            return results
+        case Load(result=result):
+            return (result,)
+        case For(carried=carried) | While(carried=carried):
+            return tuple(one.outer for one in carried)
+        case _:
+            return ()

@@ -1,0 +1,49 @@
+"""Who reads each scalar of a program: what selection needs to know to write two operations as one."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kera_hw.loops.program import Block, Load, Op, Operand, Statement, Store, Var, blocks_of
+from kera_hw.schedule.software.vector_loops import statement_operands
+
+
+class Uses:
+    """``chosen``: comparisons that nothing reads but one selection of the same block, which goes by them."""
+
+    def __init__(self, body: Block) -> None:
+        self._readers: dict[Var, list[Statement | None]] = {}
+        self.chosen: set[Var] = set()
+        self._note_block(body)
+        self._choose(body)
+
+    def readers(self, var: Var) -> list[Statement | None]:
+        """Statements that read a scalar, one for each time; None for an index, or what a block gives."""
+        return self._readers.get(var, [])
+
+    def _note_block(self, block: Block) -> None:
+        for statement in block.body:
+            self._note(statement_operands(statement), statement)
+            if isinstance(statement, Load | Store):
+                self._note((var for axis in statement.index for var, _ in axis.terms), None)
+            for inner in blocks_of(statement):
+                self._note_block(inner)
+        self._note(block.yields, None)
+
+    def _note(self, operands: Iterable[Operand], by: Statement | None) -> None:
+        for operand in operands:
+            if isinstance(operand, Var):
+                self._readers.setdefault(operand, []).append(by)
+
+    def _choose(self, block: Block) -> None:
+        compared = {
+            statement.results[0] for statement in block.body
+            if isinstance(statement, Op) and statement.opcode.startswith("compare.")
+        }
+        for statement in block.body:
+            if isinstance(statement, Op) and statement.opcode == "control.select":
+                condition = statement.operands[0]
+                if condition in compared and len(self.readers(condition)) == 1:
+                    assert isinstance(condition, Var)
+                    self.chosen.add(condition)
+            for inner in blocks_of(statement):
+                self._choose(inner)
