@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from kera_hw.driver.observing import Observed, observe
 from kera_hw.driver.options import VECTOR_SEED, VECTORS, Executor, TargetOptions
+from kera_hw.driver.reference import MANY_ITEMS, SwiftReference
 from kera_hw.driver.sampling import map_leaves, random_value
 from kera_hw.driver.session import identity
 from kera_hw.driver.shrink import Mismatch, first_difference, minimise
@@ -23,10 +24,40 @@ from kera_hw.interp.values import item_count
 from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
 from kera_hw.types import bit_width, leaf_types
 
+Verdict = Literal["reference", "equal", "different", "failed", "refused"]
+_WORDS: Mapping[Verdict, str] = {
+    "reference": "reference", "equal": "equal, 0 differing bits", "different": "DIFFERS",
+    "failed": "FAILED", "refused": "not compared",
+}
+# A circuit that departs from its plan, and a tool that breaks off, are the target's fault and not the call's.
+_TARGETS_FAULTS = frozenset({"K0910", "K0951", "K0952"})
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What became of one target; ``faults`` say why it failed or was not compared."""
+
+    target: str
+    verdict: Verdict
+    facts: str = ""
+    faults: tuple[Diagnostic, ...] = ()
+
+    @property
+    def words(self) -> str:
+        said = "; ".join(f"{item.code}: {item.message}" for item in self.faults)
+        return said or self.facts
+
+    def to_json(self) -> dict[str, Any]:
+        reasons = [item.to_json() for item in self.faults]
+        return {"target": self.target, "verdict": self.verdict, "reasons": reasons}
+
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """``fingerprint`` names the graph compared, ``program_fingerprint`` the program it is from."""
+    """``fingerprint`` names the graph compared, ``program_fingerprint`` the program it is from.
+
+    ``rows`` has every target asked for, ``targets`` those that were compared.
+    """
 
     fingerprint: str
     program_fingerprint: str
@@ -36,6 +67,7 @@ class VerifyReport:
     bits_per_target: int
     plans: Mapping[str, Mapping[str, Any]]
     mismatches: tuple[Mismatch, ...]
+    rows: tuple[Row, ...] = ()
     observed: Observed = Observed()
     diagnostics: tuple[Diagnostic, ...] = ()
 
@@ -45,27 +77,25 @@ class VerifyReport:
 
     @property
     def equal(self) -> bool:
-        return not self.mismatches
+        return not any(row.verdict in ("different", "failed") for row in self.rows)
 
     @property
     def fine(self) -> bool:
-        """Whether the targets are equal and no assertion failed."""
+        """Whether the targets are equal, none that was named is missing, and no assertion failed."""
         return self.equal and not any(item.is_error for item in self.diagnostics)
 
     def text(self) -> str:
-        """For people: what was compared, cycles and resources, the first difference of each target."""
-        reference, *others = self.targets
+        """For people: a table of the targets, then the first difference of each."""
         lines = [
             f"{self.function}: {self.items} items, {self.bits_per_target} bits each target",
             f"  {self.fingerprint}",
         ]
-        for target in others:
-            plan = self.plans[target]
-            failed = next((m for m in self.mismatches if m.target == target), None)
-            verdict = "DIFFERS" if failed else f"equal to {reference}, 0 differing bits"
-            lines.append(f"  {target}: {verdict}{_facts(plan)}")
-            if failed:
-                lines.append("  " + failed.text())
+        name_width = max(len(row.target) for row in self.rows)
+        word_width = max(len(_WORDS[row.verdict]) for row in self.rows)
+        for row in self.rows:
+            verdict = _WORDS[row.verdict].ljust(word_width)
+            lines.append(f"  {row.target.ljust(name_width)}  {verdict}  {row.words}".rstrip())
+        lines += ["  " + item.text() for item in self.mismatches]
         return "\n".join([*lines, *self.observed.cover_lines()])
 
     def to_json(self) -> dict[str, Any]:
@@ -77,6 +107,7 @@ class VerifyReport:
             "targets": self.targets,
             "items": self.items,
             "bits_compared": self.bits_per_target,
+            "results": [row.to_json() for row in self.rows],
             "plans": {name: dict(plan) for name, plan in self.plans.items()},
             "mismatches": [item.to_json() for item in self.mismatches],
             **self.observed.to_json(),
@@ -84,15 +115,17 @@ class VerifyReport:
 
 
 def _facts(plan: Mapping[str, Any]) -> str:
-    if "latency_cycles" not in plan:
-        return ""
-    estimate = plan.get("estimate", {})
-    keys = [key for key in ("lut", "ff", "dsp", "bram") if key in estimate]
-    cost = ", ".join(f"{estimate[key]} {key.upper()}" for key in keys)
-    return (
-        f"\n    latency {plan['latency_cycles']}, interval {plan['initiation_interval']} cycles, as predicted"
-        f"\n    estimated {cost}"
-    )
+    """The headline of a plan."""
+    if "latency_cycles" in plan:
+        estimate = plan["estimate"]
+        cost = ", ".join(f"{estimate[k]} {k.upper()}" for k in ("lut", "ff", "dsp", "bram") if estimate[k])
+        pace = f"latency {plan['latency_cycles']}, interval {plan['initiation_interval']} as predicted"
+        return f"{plan['target']}: {pace}; estimated {cost or 'no cells'}"
+    if "code_bytes" in plan:
+        return f"{plan['isa']}, {plan['code_bytes']:,} bytes of code"
+    if "module_bytes" in plan:
+        return f"a module of {plan['module_bytes']:,} bytes"
+    return ""
 
 
 def verify_export(
@@ -106,25 +139,47 @@ def verify_export(
     progress: Callable[[str], None] = lambda _: None,
     wave: Path | None = None,
     files: Mapping[str, SourceFile] | None = None,
+    passing: bool = False,
 ) -> VerifyReport:
     """Runs every target on the same items and compares all result bits with the first target's.
 
+    A target that refuses the function, or lacks a tool, is an error of the report; with ``passing`` it is
+    passed over, as long as there is another one to compare. Where very many items are asked of ``interp`` as
+    the reference, and ``cpu`` is not to be compared, that stands for it, held against it on a share of them.
+
     ``wave`` takes the waveform of the smallest items that fail on a circuit; of those given where none fails,
-    and of the first where none is given. Raises KeraError (K0908) where no target is a circuit.
+    and of the first where none is given. Raises KeraError where the reference refuses, and (K0908) for a
+    waveform where no target is a circuit.
     """
     vectors, seed = VECTORS.check(vectors), VECTOR_SEED.check(seed)
-    executors = {name: make_executor(graph, export, name, options) for name in targets}
+    reference, *others = targets
+    executors = {reference: make_executor(graph, export, reference, options)}
+    refused: dict[str, tuple[Diagnostic, ...]] = {}
+    for name in others:
+        try:
+            executors[name] = make_executor(graph, export, name, options)
+        except KeraError as refusal:
+            refused[name] = tuple(refusal.diagnostics)
     if wave is not None:
         check_wave(wave)
         if not any(map(has_wave, executors.values())):
             message = "A waveform (`--wave`) needs a circuit among the targets, such as rtl."
-            raise KeraError([Diagnostic("K0908", message)])
+            reasons = [item for faults in refused.values() for item in faults]
+            raise KeraError([Diagnostic("K0908", message), *reasons])
     inputs, batch = draw_items(export, vectors, seed, given)
+    if reference == "interp" and "cpu" not in others and batch >= MANY_ITEMS:
+        executors[reference] = SwiftReference(graph, export, executors[reference])
     report = compare_executors(graph, export, executors, inputs, batch, progress)
     if wave is not None:
         progress("waveform")
         trace_comparison(executors, report.mismatches, inputs, batch, batch - vectors, wave)
-    return _observed(report, graph, export, targets, options, inputs, batch, files or {})
+    rows = {row.target: row for row in report.rows}
+    rows |= {name: Row(name, "refused", faults=faults) for name, faults in refused.items()}
+    report = replace(report, rows=tuple(rows[name] for name in targets))
+    severe = not passing or len(executors) == 1
+    told = [item for row in report.rows for item in row.faults if row.verdict == "failed" or severe]
+    report = replace(report, diagnostics=tuple(told))
+    return _observed(report, graph, export, report.targets, options, inputs, batch, files or {})
 
 
 def _observed(
@@ -135,7 +190,7 @@ def _observed(
     if not probes_of(export):
         return report
     reference = observe(graph, export, targets[0], options, inputs, batch)
-    faults = [*reference.faults(export, inputs, files), *reference.never(export, files)]
+    faults = [*report.diagnostics, *reference.faults(export, inputs, files), *reference.never(export, files)]
     for name in targets[1:]:
         try:
             found = observe(graph, export, name, options, inputs, batch)
@@ -164,18 +219,30 @@ def compare_executors(
     batch: int,
     progress: Callable[[str], None] = lambda _: None,
 ) -> VerifyReport:
-    """Compares executors by name; the first one says what is right."""
+    """Compares executors by name; the first one says what is right.
+
+    Raises KeraError for items that do not fit, and for what goes wrong with the reference.
+    """
     reference, *others = executors
     progress(reference)
     expected = executors[reference].run(inputs, batch)
     mismatches: list[Mismatch] = []
+    rows = [Row(reference, "reference", _reference_facts(executors[reference]))]
     for name in others:
         progress(name)
-        found = first_difference(export, expected, executors[name].run(inputs, batch), batch)
-        if found is not None:
-            mismatches.append(
-                minimise(export, name, executors[reference], executors[name], inputs, batch, found)
-            )
+        executor = executors[name]
+        try:
+            found = first_difference(export, expected, executor.run(inputs, batch), batch)
+            if found is not None:
+                mismatches.append(
+                    minimise(export, name, executors[reference], executor, inputs, batch, found)
+                )
+        except KeraError as fault:
+            if not any(item.code in _TARGETS_FAULTS for item in fault.diagnostics):
+                raise
+            rows.append(Row(name, "failed", faults=tuple(fault.diagnostics)))
+            continue
+        rows.append(Row(name, "equal" if found is None else "different", _facts(executor.plan)))
     names = identity(graph, export)
     return VerifyReport(
         names["fingerprint"],
@@ -186,7 +253,12 @@ def compare_executors(
         batch * bit_width(export.result),
         {name: executor.plan for name, executor in executors.items()},
         tuple(mismatches),
+        tuple(rows),
     )
+
+
+def _reference_facts(executor: Executor) -> str:
+    return executor.checked if isinstance(executor, SwiftReference) else _facts(executor.plan)
 
 
 def _append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,17 +11,25 @@ import numpy as np
 import pytest
 
 from kera_hw.cli.main import main
-from kera_hw.driver import targets
+from kera_hw.driver import cpu_target, targets
 from kera_hw.driver.interp_target import InterpExecutor
 from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.reference import MANY_ITEMS, SHARE, SwiftReference
 from kera_hw.driver.sampling import from_bits, map_leaves, random_value, to_bits
 from kera_hw.driver.session import find_export, load_program
 from kera_hw.driver.verify import VerifyReport, compare_executors, draw_items
 from kera_hw.graph import Export, Graph
+from kera_hw.support import Diagnostic, KeraError
 from kera_hw.types import BOOL, FixType, IntType, TensorType, TupleType
+from tests.unit.cli_support import Kera
 
 ADD = "pub fn f(a: u16, b: u16) -> u16 { a + b }\n"
 ACCUMULATE = "pub stream f(x: u8) -> u16 { state s: u16 = 0; s += x as u16; s }\n"
+
+
+@pytest.fixture
+def kera(capsys: pytest.CaptureFixture[str]) -> Kera:
+    return Kera(capsys)
 
 
 class Broken:
@@ -114,8 +123,103 @@ def test_the_command_ends_with_1_on_a_difference(
     command = ["verify", str(path), "--targets", "interp,broken", "--vectors", "10", *own]
     assert main(command) == 1
     out = capsys.readouterr().out
-    assert "broken: DIFFERS" in out and "keg:sha3-256:" in out and "12 items, 192 bits" in out
+    assert "broken  DIFFERS" in out and "keg:sha3-256:" in out and "12 items, 192 bits" in out
     assert main([*command, "--json"]) == 1
+
+
+def test_a_target_that_refuses_is_said_and_counts_where_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kera: Kera
+) -> None:
+    def lacking(code: str, graph: Graph, export: Export, options: TargetOptions) -> InterpExecutor:
+        raise KeraError([Diagnostic(code, f"There is no {export.name}.")])
+
+    path = tmp_path / "f.kera"
+    path.write_text(ADD)
+    for code, status in (("K0701", 1), ("K0950", 3)):
+        monkeypatch.setattr(targets, "TARGETS", {
+            "interp": targets.TARGETS["interp"], "cpu": targets.TARGETS["cpu"],
+            "rtl": functools.partial(lacking, code),
+        })  # fmt: skip
+        done = kera("verify", path, "--targets", "all", "--vectors", "10")
+        assert done.status == 0 and done.err.count(code) == 0
+        rows = [line.split() for line in done.out.splitlines()[2:]]
+        assert rows[0] == ["interp", "reference"] and rows[1][:2] == ["cpu", "equal,"]
+        assert rows[2][:4] == ["rtl", "not", "compared", f"{code}:"]
+        data = kera("verify", path, "--targets", "all", "--vectors", "10", "--json").json
+        assert [row["verdict"] for row in data["results"]] == ["reference", "equal", "refused"]
+        assert data["targets"] == ["interp", "cpu"] and data["ok"]
+        done = kera("verify", path, "--targets", "interp,rtl,cpu", "--vectors", "10")
+        assert done.status == status and f"error[{code}]" in done.err and "equal, 0 differing" in done.out
+        cpu = targets.TARGETS.pop("cpu")
+        assert kera("verify", path, "--targets", "all", "--vectors", "10").status == status
+        targets.TARGETS["cpu"] = cpu
+
+
+def test_a_circuit_that_departs_from_its_plan_fails_and_the_others_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kera: Kera
+) -> None:
+    def make(graph: Graph, export: Export, options: TargetOptions) -> Broken:
+        def wrong(_: Mapping[str, Any], result: Any) -> Any:
+            raise KeraError([Diagnostic("K0910", "It stumbled.")])
+
+        return Broken(graph, export, wrong)
+
+    monkeypatch.setitem(targets.TARGETS, "broken", make)
+    path = tmp_path / "f.kera"
+    path.write_text(ADD)
+    done = kera("verify", path, "--targets", "interp,broken,cpu", "--vectors", "10")
+    assert done.status == 1 and "error[K0910]" in done.err
+    assert "FAILED" in done.out and "equal, 0 differing bits" in done.out
+
+
+def test_a_target_that_executes_is_compared_by_its_name(kera: Kera, tmp_path: Path) -> None:
+    path = tmp_path / "f.kera"
+    path.write_text(ADD)
+    data = kera("verify", path, "--target", "cpu", "--vectors", "10", "--json").json
+    assert data["equal"] and data["targets"] == ["interp", "cpu"]
+    assert kera("verify", path, "--target", "cpu", "--targets", "interp,rtl").status == 2
+    assert kera("verify", path, "--target", "interp").status == 2
+
+
+@pytest.mark.parametrize("text", [ADD, ACCUMULATE])
+def test_machine_code_stands_for_the_interpreter_where_they_agree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    path = tmp_path / "f.kera"
+    path.write_text(text)
+    loaded = load_program(path)
+    export = find_export(loaded, "f")
+    assert loaded.graph is not None and isinstance(export, Export)
+    graph = loaded.graph
+    honest = cpu_target.cpu_executor(graph, export)
+
+    class Counting(InterpExecutor):
+        items = 0
+
+        def run(self, inputs: Mapping[str, Any], batch: int) -> Any:
+            self.items += batch
+            return super().run(inputs, batch)
+
+    def found(swift: Any) -> tuple[Any, int, str]:
+        def make(_: Graph, __: Export) -> Any:
+            return swift
+
+        monkeypatch.setattr(cpu_target, "cpu_executor", make)
+        exact = Counting(graph, export)
+        reference = SwiftReference(graph, export, exact)
+        inputs, batch = draw_items(export, MANY_ITEMS, 3, [])
+        return reference.run(inputs, batch), exact.items, reference.checked
+
+    inputs, batch = draw_items(export, MANY_ITEMS, 3, [])
+    wanted = InterpExecutor(graph, export).run(inputs, batch)
+    result, items, said = found(honest)
+    assert np.array_equal(result, wanted) and 0 < items <= MANY_ITEMS // SHARE and "agrees" in said
+
+    def wrong(_: Mapping[str, Any], result: Any) -> Any:
+        return result ^ 1
+
+    result, items, said = found(Broken(graph, export, wrong))
+    assert np.array_equal(result, wanted) and items > MANY_ITEMS and "DIFFERS" in said
 
 
 def test_own_items_must_be_a_batch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
