@@ -20,6 +20,7 @@ from kera_hw.loops.program import Buffer
 from kera_hw.lower.export import TABLE as LOOPS
 from kera_hw.schedule.software.layout import Layout, lay_out, native_dtype
 from kera_hw.schedule.software.native import native_program, rows_of
+from kera_hw.schedule.software.tiling import Registers
 from kera_hw.schedule.software.vector_loops import Plan, plan_vectors
 from kera_hw.support import Diagnostic, KeraError, deep_recursion
 from kera_hw.target import TargetTable
@@ -51,7 +52,8 @@ class CpuFunction:
 @deep_recursion()
 def compile_export(export: Export, vectors: bool = True) -> CpuFunction:
     """The function of an export without observations. Raises KeraError (K0701, K0705)."""
-    program = native_program(export, TABLE, BEYOND_NATIVE)
+    registers = Registers(Avx2.vector_registers, Avx2.vector_bits) if vectors else None
+    program = native_program(export, TABLE, BEYOND_NATIVE, registers)
     plan: Plan = plan_vectors(program, Avx2.vector_bits) if vectors else {}
     private = frozenset(name for loop in plan.values() for name in loop.private)
     layout = lay_out(program, private, Avx2.vector_bits // 8)

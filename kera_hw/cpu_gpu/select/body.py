@@ -84,19 +84,25 @@ class Body(StatementWriter):
         self._compared: dict[Var | None, Op] = {}  # comparisons that the selections by them are written with
         self._bounds = Bounds(program)
         self._lanes_as_index: dict[tuple[VReg, int], VReg] = {}  # of the block that is being written
+        self._loaded: dict[tuple[object, ...], Held] = {}  # of the same block, until a store there
         self._copies = 1  # vectors of rounds that are written side by side
         self._copy = 0  # the one that is being written
 
     # Blocks
 
     def block(self, block: Block) -> None:
-        self._lanes_as_index.clear()
+        self._forget()
         if self._copies > 1:
             self._side_by_side(block)
         else:
             for statement in block.body:
                 self._statement(statement)
+        self._forget()
+
+    def _forget(self) -> None:
+        """What was made within a block is not there in another."""
         self._lanes_as_index.clear()
+        self._loaded.clear()
 
     def _side_by_side(self, block: Block) -> None:
         """Each statement for one vector of rounds after another; what all have alike once."""
@@ -280,15 +286,22 @@ class Body(StatementWriter):
 
     def _load(self, load: Load) -> None:
         buffer = self._buffers[load.buffer]
-        kind, lanes = buffer.element, self._lane_count
         self._bounds.loaded(load)
+        varies = self._varies(load.result)
+        spread = not varies and self._vector is not None and self._is_wanted_in_lanes(load.result)
+        key = (load.buffer, load.index, varies, spread, self._copy)
+        if key not in self._loaded:
+            self._loaded[key] = self._fetched(load, buffer, spread)
+        self._held[load.result] = self._loaded[key]
+
+    def _fetched(self, load: Load, buffer: Buffer, spread: bool) -> Held:
+        """An element, or one a lane; ``spread``: the same in all lanes."""
+        kind, lanes = buffer.element, self._lane_count
         if not self._varies(load.result):
             place = self._place(buffer, load.index)
-            if self._vector is not None and self._is_wanted_in_lanes(load.result):
-                self._held[load.result] = Held(self.isa.load_splat(kind, place, lanes), lanes)
-            else:
-                self._held[load.result] = Held(self.isa.load(kind, place))
-            return
+            if spread:
+                return Held(self.isa.load_splat(kind, place, lanes), lanes)
+            return Held(self.isa.load(kind, place))
         assert self._vector is not None
         moving = self._moving(buffer, load.index)
         if buffer.name in self._vector.private or moving == {self._vector.var: 1}:
@@ -297,7 +310,7 @@ class Body(StatementWriter):
             found = self.isa.load_splat(kind, self._place(buffer, load.index), lanes)
         else:
             found = self.isa.gather(kind, [self._place(buffer, load.index, lane) for lane in range(lanes)])
-        self._held[load.result] = Held(found, lanes)
+        return Held(found, lanes)
 
     def _is_wanted_in_lanes(self, var: Var) -> bool:
         """Whether a number is read by nothing but operations on lanes."""
@@ -306,6 +319,8 @@ class Body(StatementWriter):
 
     def _store(self, store: Store) -> None:
         buffer = self._buffers[store.buffer]
+        for key in [key for key in self._loaded if key[0] == store.buffer]:
+            del self._loaded[key]
         kind = buffer.element
         moving = self._moving(buffer, store.index)
         private = self._is_private(buffer)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from kera_hw.cpu_gpu.machine.allocate import allocate
 from kera_hw.cpu_gpu.machine.check import check_allocation
+from kera_hw.cpu_gpu.machine.coalesce import coalesce
 from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Mark, Mem, RegClass, VReg
 from kera_hw.cpu_gpu.machine.rewrite import Step, rewritten, used_registers
 from kera_hw.cpu_gpu.x86_64.encoder import Fixup, encode, form
-from kera_hw.cpu_gpu.x86_64.machine import CALLEE_SAVED, FILES, RSP, jumps
+from kera_hw.cpu_gpu.x86_64.machine import ALL_VECTORS, CALLEE_SAVED, FILES, RSP, jumps
 
 SLOT_BYTES = 32
 _POOL_ALIGNMENT_BYTES = 32
@@ -29,8 +30,13 @@ class Machine:
 
 def finish(code: Code) -> Machine:
     """Assigns registers, checks that, and encodes."""
-    allocation = allocate(code, FILES)
-    steps = list(rewritten(code, allocation, FILES))
+    coalesce(code, FILES.moves)
+    files = ALL_VECTORS
+    allocation = allocate(code, files)
+    if any(register.cls is RegClass.VECTOR for register in allocation.slots):
+        files = FILES
+        allocation = allocate(code, files)
+    steps = list(rewritten(code, allocation, files))
     fault = check_allocation(steps, allocation, jumps())
     if fault is not None:
         raise AssertionError(f"the allocation is wrong: {fault}")

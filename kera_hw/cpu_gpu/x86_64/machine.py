@@ -1,6 +1,7 @@
 """Registers of x86-64, and short ways to append instructions."""
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from kera_hw.cpu_gpu.machine.allocate import RegisterFile
@@ -17,6 +18,11 @@ FILES = RegisterFile(
     scratch={RegClass.GENERAL: (0, 1, 2), RegClass.VECTOR: (12, 13, 14, 15)},
     moves=frozenset({"mov", "vmovaps"}),
 )
+ALL_VECTORS = replace(
+    FILES, free={**FILES.free, RegClass.VECTOR: tuple(range(16))},
+    scratch={**FILES.scratch, RegClass.VECTOR: ()},
+)
+"""For code that keeps no vector on the stack."""
 
 
 @cache

@@ -10,6 +10,7 @@ from kera_hw.legal.native import CAPABILITIES, Native
 from kera_hw.loops.program import LoopProgram
 from kera_hw.loops.transforms.planner import planned
 from kera_hw.lower.export import lower_export
+from kera_hw.schedule.software.tiling import Registers, tiled_products
 from kera_hw.support import KeraError
 from kera_hw.target import TargetTable
 
@@ -19,9 +20,17 @@ def rows_of(capabilities: Sequence[str]) -> Native:
     return {row: domain for name in capabilities for row, domain in CAPABILITIES[name].items()}
 
 
-def native_program(export: Export, table: TargetTable[Any], beyond: Native) -> LoopProgram:
-    """The program for a machine with ``beyond``. Raises KeraError for what its table refuses."""
+def native_program(
+    export: Export, table: TargetTable[Any], beyond: Native, registers: Registers | None = None
+) -> LoopProgram:
+    """The program for a machine with ``beyond``, its products tiled for ``registers``.
+
+    Raises KeraError for what the machine's table refuses.
+    """
     faults = table.faults(export.region)
     if faults:
         raise KeraError(faults)
-    return legalise(planned(lower_export(export)).after, beyond)
+    program = planned(lower_export(export)).after
+    if registers is not None:
+        program, _ = tiled_products(program, registers)
+    return legalise(program, beyond)

@@ -1,0 +1,187 @@
+"""Products of matrices and their like, planned as such: a tile of results in registers, a panel in the cache.
+
+What is looked for: two parallel loops around one that carries a sum, in which one load moves with the outer
+loop (rows) and one with the inner (columns). A vector of columns is loaded once for all rows of the tile, an
+element of a row once for all its columns; every sum still adds in its own order. The columns that a tile
+reads are copied side by side first, where many rows read them.
+
+After Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kera_hw.loops.program import Block, For, Load, LoopProgram, Op, Statement, Var, blocks_of, statements
+from kera_hw.loops.transforms.plan import Plan, Step, apply_step, program_hash
+from kera_hw.loops.transforms.reason import Refused, loop_named
+from kera_hw.types import FloatType, IntType
+
+_LEAST_ROUNDS = 4
+"""Of the sum: below, there is little to share."""
+_ROWS_TO_PACK = 16
+"""That read a panel before copying it is worth it."""
+_MOST_VECTORS = 4
+"""Of columns in a tile."""
+_WORK_PER_LOAD = 1.25
+"""Additions to a sum for each load, above which loads are no longer in the way."""
+_MOST_STATEMENTS = 8
+"""Of one round of the sum: more is no product."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """A machine's vectors: how many, of how many bits; ``fused``: whether a product is added at once."""
+
+    count: int
+    bits: int
+    fused: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Nest:
+    """``rows`` and ``columns`` are parallel, ``sum`` carries one value; ``panel`` is read by columns."""
+
+    rows: For
+    columns: For
+    sum: For
+    panel: str
+    widest_bits: int
+
+
+def tiled_products(program: LoopProgram, registers: Registers) -> tuple[LoopProgram, Plan]:
+    """The program with every such nest tiled, and the steps that this took."""
+    tiler = _Tiler(program, registers)
+    for nest in list(_nests(program.body)):
+        tiler.tile(nest, registers)
+    return tiler.program, Plan(program.name, program_hash(program), tuple(tiler.steps))
+
+
+def _nests(block: Block) -> list[_Nest]:
+    found: list[_Nest] = []
+    for statement in block.body:
+        nest = _nest(statement)
+        if nest is not None:
+            found.append(nest)
+            continue
+        for inner in blocks_of(statement):
+            found += _nests(inner)
+    return found
+
+
+def _nest(statement: Statement) -> _Nest | None:
+    if not isinstance(statement, For) or not statement.parallel or len(statement.body.body) != 1:
+        return None
+    (columns,) = statement.body.body
+    if not isinstance(columns, For) or not columns.parallel:
+        return None
+    loops = [item for item in columns.body.body if isinstance(item, For)]
+    if len(loops) != 1 or sum(bool(blocks_of(item)) for item in columns.body.body) != 1:
+        return None
+    (sum_,) = loops
+    body = sum_.body.body
+    if len(sum_.carried) != 1 or sum_.count < _LEAST_ROUNDS or len(body) > _MOST_STATEMENTS:
+        return None
+    if not all(isinstance(item, Load | Op) for item in body):
+        return None
+    moves = [(item, _moving(item, statement.var), _moving(item, columns.var))
+             for item in body if isinstance(item, Load)]
+    by_rows = [item for item, row, column in moves if row and not column]
+    by_columns = [item for item, row, column in moves if column == 1 and not row]
+    if len(moves) != 2 or len(by_rows) != 1 or len(by_columns) != 1 or statement.count < 2:
+        return None
+    widths = [
+        kind.width_bits for item in body for kind in _types(item) if isinstance(kind, IntType | FloatType)
+    ]
+    return _Nest(statement, columns, sum_, by_columns[0].buffer, max(widths))
+
+
+def _types(item: Statement) -> list[object]:
+    if isinstance(item, Load):
+        return [item.result.type]
+    assert isinstance(item, Op)
+    return [operand.type for operand in (*item.operands, *item.results)]
+
+
+def _moving(load: Load, var: Var) -> int:
+    """By how many elements of the last axis the load moves with a loop; -1 if another axis moves."""
+    factors = [dict(axis.terms).get(var, 0) for axis in load.index]
+    return factors[-1] if factors and not any(factors[:-1]) else -1 if any(factors) else 0
+
+
+@dataclass
+class _Tiler:
+    program: LoopProgram
+    registers: Registers
+    steps: list[Step] = field(default_factory=list[Step])
+
+    def _take(self, reason: str, transform: str, *arguments: str | int) -> None:
+        step = Step(transform, arguments, reason)
+        self.program = apply_step(self.program, step)
+        self.steps.append(step)
+
+    def _inside(self, loop: str, number: int = 0) -> str:
+        """The loop that is a statement of a loop's body."""
+        inner = [item for item in loop_named(self.program, loop).body.body if isinstance(item, For)]
+        return inner[number].var.name
+
+    def tile(self, nest: _Nest, registers: Registers) -> None:
+        before = self.program, list(self.steps)
+        try:
+            self._tile(nest.rows.var.name, nest, registers.bits // nest.widest_bits)
+        except Refused:
+            self.program, self.steps = before
+
+    def _tile(self, rows: str, nest: _Nest, lanes: int) -> None:
+        columns = self._inside(rows)
+        count = loop_named(self.program, columns).count
+        lanes = lanes if count >= lanes else 1
+        vectors, tall = self._shape(count // lanes, nest.rows.count)
+        width = vectors * lanes
+        self._take(f"{vectors} vectors of {lanes} columns", "tile", columns, width)
+        left_over: str | None = None
+        if count % width:
+            before = self._loops()
+            self._take(f"{count % width} columns are left over", "fission", rows, 1)
+            left_over = next(loop for loop in self._loops() if loop not in before)
+        pieces = self._inside(rows)
+        if lanes > 1:
+            self._take("lanes", "tile", self._inside(pieces), lanes)
+            self._take("all vectors of a tile have the same lanes", "interchange", self._inside(pieces))
+        self._take("a panel of columns is for all rows", "interchange", rows)
+        around = pieces
+        if lanes > 1:
+            self._take("lanes are for all rows", "interchange", rows)
+            around = self._inside(pieces)
+        # Now: pieces { lane { rows { vector { sum } } } }.
+        vector = self._inside(rows)
+        if lanes > 1 and nest.rows.count >= _ROWS_TO_PACK:
+            self._take("a tile's columns side by side in the cache", "pack", pieces, nest.panel)
+        if vectors > 1:
+            self._take("vectors of a tile side by side", "unroll_and_jam", vector, vectors)
+        self._take("one tile", "unroll", self._inside(rows))
+        if tall > 1:
+            self._take("rows of a tile share its columns", "unroll_and_jam", rows, tall)
+        if tall > 1 and nest.rows.count % tall > 1:
+            rest = self._inside(around, -1)
+            self._take("so do those left over", "unroll_and_jam", rest, nest.rows.count % tall)
+        if left_over is not None:
+            self._tile(left_over, nest, lanes)
+
+    def _loops(self) -> list[str]:
+        """All loops, each before those within it."""
+        return [item.var.name for item in statements(self.program.body) if isinstance(item, For)]
+
+    def _shape(self, most_vectors: int, rows: int) -> tuple[int, int]:
+        """Vectors and rows of a tile whose sums lie in registers, beside its columns and a row's element."""
+        apart = 0 if self.registers.fused else 1
+        shapes = [
+            (vectors, min(rows, (self.registers.count - vectors - 1 - apart) // vectors))
+            for vectors in range(1, min(most_vectors, _MOST_VECTORS) + 1)
+        ]
+
+        def worth(shape: tuple[int, int]) -> tuple[bool, bool, float]:
+            vectors, tall = shape
+            ratio = vectors * tall / (vectors + tall)
+            return ratio >= _WORK_PER_LOAD, most_vectors % vectors == 0, ratio
+
+        return max(shapes, key=worth)
