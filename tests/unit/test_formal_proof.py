@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from kera_hw.rtl.formal import cells, unroll
 from kera_hw.rtl.formal.circuit import Circuit, emitted_circuit, mapped_circuit
 from kera_hw.rtl.formal.implementation import Clocked, Item, Lowered, Made
 from kera_hw.rtl.formal.proof import Verdict, check
-from kera_hw.rtl.formal.terms import Terms
+from kera_hw.rtl.formal.terms import Term, Terms
 from kera_hw.rtl.lower.builder import Builder
 from tests.unit.cli_support import Kera
 
@@ -152,6 +152,9 @@ class Pretender:
 
     def make_faulty(self, terms: Terms, item: Item, rng: random.Random) -> Made:
         return Made(self.answer(terms, item).results, "nothing changed")
+
+    def held(self, terms: Terms, states: Sequence[Term]) -> list[tuple[Term, Term]]:
+        return []
 
 
 def verdict_of(tmp_path: Path, answer: Callable[[Terms, Item], Made]) -> Verdict:

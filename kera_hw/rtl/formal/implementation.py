@@ -14,6 +14,7 @@ from kera_hw.rtl.formal.graph import CarriedTranslator
 from kera_hw.rtl.formal.terms import Term, Terms
 from kera_hw.rtl.formal.unroll import Cut, Fault, Source, Unrolling
 from kera_hw.rtl.lower.design import FlatDesign
+from kera_hw.rtl.techmap.scalar import is_signed
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 
@@ -51,6 +52,10 @@ class Implementation(Protocol):
         """The same after one fault chosen by ``rng``, which ``Made.fault`` describes."""
         ...
 
+    def held(self, terms: Terms, states: Sequence[Term]) -> list[tuple[Term, Term]]:
+        """States of which it relies on a fact: to be assumed of present ones, to be proved of next ones."""
+        ...
+
 
 class Lowered:
     """The flat region of scalar operations that hardware is made from."""
@@ -68,6 +73,9 @@ class Lowered:
 
     def make(self, terms: Terms, item: Item) -> Made:
         return Made(self._run(terms, item, None))
+
+    def held(self, terms: Terms, states: Sequence[Term]) -> list[tuple[Term, Term]]:
+        return []
 
     def make_faulty(self, terms: Terms, item: Item, rng: random.Random) -> Made:
         if not self._places:
@@ -133,6 +141,16 @@ class Clocked:
     def make(self, terms: Terms, item: Item) -> Made:
         return Made(self._results(self._unrolling(terms, item, None)))
 
+    def held(self, terms: Terms, states: Sequence[Term]) -> list[tuple[Term, Term]]:
+        found: list[tuple[Term, Term]] = []
+        for register, leaf, state in zip(self.netlist.states, self.flat.states, states):
+            if register.held is not None:
+                low, high = (terms.const(bound, state.width) for bound in register.held)
+                signed = is_signed(leaf.type)
+                within = [terms.less(a, b, signed, or_equal=True) for a, b in ((low, state), (state, high))]
+                found.append((state, terms.all_of(within)))
+        return found
+
     def make_by(self, terms: Terms, item: Item, replace: Callable[[Term], Term]) -> Made:
         """The same with equal terms put in by ``replace`` on the way."""
         return Made(self._results(self._unrolling(terms, item, None, replace)))
@@ -160,9 +178,14 @@ class Clocked:
         """What the first item after power-up meets in each state register; None of one that isn't there."""
         unrolling = Unrolling(terms, self.circuit, self._others(terms, 0))
         return tuple(
-            None if bits is None else unrolling.at(bits, self._read_time(k))
+            None if bits is None else self._whole(terms, k, unrolling.at(bits, self._read_time(k)))
             for k, bits in enumerate(self._state_bits())
         )
+
+    def _whole(self, terms: Terms, state: int, bits: Term) -> Term:
+        """A register's bits as those of its type, of which it may keep fewer."""
+        held, width = self.netlist.states[state].held, self.flat.states[state].width_bits
+        return terms.resize(bits, width, held is not None and held[0] < 0)
 
     def _others(self, terms: Terms, start: int) -> Source:
         """What the ports show beside the item that enters at ``start``: one an interval, and no reset."""
@@ -218,7 +241,8 @@ class Clocked:
         outputs = [terms.extract(words[leaf.bus], leaf.low, leaf.width_bits) for leaf in self.flat.outputs]
         following = self.plan.initiation_interval
         states = [
-            None if bits is None else unrolling.at(bits, self.start + self._read_time(k) + following)
+            None if bits is None
+            else self._whole(terms, k, unrolling.at(bits, self.start + self._read_time(k) + following))
             for k, bits in enumerate(self._state_bits())
         ]
         return (*outputs, *states)

@@ -7,7 +7,7 @@ contradictory assumptions nor a comparison of something with itself can pass for
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Literal
@@ -20,7 +20,7 @@ from kera_hw.rtl.formal.search import DEFAULT, Found, Strategy, decide
 from kera_hw.rtl.formal.solver import Answer, Claim
 from kera_hw.rtl.formal.specification import case_of, inputs_of, item_of, specify
 from kera_hw.rtl.formal.sweep import Sweeper
-from kera_hw.rtl.formal.terms import Terms, evaluate
+from kera_hw.rtl.formal.terms import Term, Terms, evaluate
 
 FAULT_TRIALS = 8
 """Planted faults to try: one may sit where no input shows it."""
@@ -96,8 +96,10 @@ class Prover:
 
         terms = Terms()
         spec = specify(terms, self.export)
+        kept = self._kept(terms, spec.item, spec.values)
         results = make(terms, spec.item).results
-        claim = Claim(terms, spec.claim(terms, results), spec.assumptions, self.strategy.tuning)
+        holds = terms.bit_and(spec.claim(terms, results), kept)
+        claim = Claim(terms, holds, spec.assumptions, self.strategy.tuning)
 
         def ask(case: Case, seconds: float) -> Answer:
             return claim.decide(seconds, spec.bindings(terms, case))
@@ -105,13 +107,27 @@ class Prover:
         kinds, start = inputs_of(self.export), case_of(self.export)
         return decide(ask, kinds, start, limit_s, self.strategy, self.progress)
 
+    def _kept(self, terms: Terms, item: Item, results: Sequence[Term | None]) -> Term:
+        """Assumes what the implementation relies on states to hold; whether the next ones hold it, too.
+
+        That the initial ones do is no matter for a solver.
+        """
+        for state, fact in self.implementation.held(terms, item.states):
+            terms.define(state, fact)
+        nexts = results[len(results) - len(item.states) :]
+        known = [term for term in nexts if term is not None]
+        assert len(known) == len(nexts), "the graph gives every state its next value"
+        return terms.all_of(fact for _, fact in self.implementation.held(terms, known))
+
     def decide_against(self, reference: Implementation, make: Maker, limit_s: float) -> Found:
         """Whether what ``make`` makes equals an implementation that is known to equal the graph."""
         terms = Terms()
         item = item_of(terms, self.export)
-        pairs = zip(reference.make(terms, item).results, make(terms, item).results, strict=True)
+        right = reference.make(terms, item).results
+        kept = self._kept(terms, item, right)
+        pairs = zip(right, make(terms, item).results, strict=True)
         claim = terms.all_of(terms.eq(a, b) for a, b in pairs if a is not None and b is not None)
-        answer = Claim(terms, claim, (), self.strategy.tuning).decide(limit_s)
+        answer = Claim(terms, terms.bit_and(claim, kept), (), self.strategy.tuning).decide(limit_s)
         return Found(answer.status, answer.seconds, 1, case_of(self.export), answer.model)
 
     def decide_by_cuts(self, reference: Implementation, limit_s: float, seed: int) -> Found:
@@ -122,10 +138,12 @@ class Prover:
         spec = specify(terms, self.export)
         right = reference.make(terms, spec.item).results
         known = [term for term in right if term is not None]
+        kept = self._kept(terms, spec.item, right)
         sweeper = Sweeper(terms, known, _SWEEP_SHARE * limit_s, limit_s / _QUERY_PART, seed)
         made = self.implementation.make_by(terms, spec.item, sweeper).results
         pairs = [(a, b) for a, b in zip(right, made, strict=True) if a is not None and b is not None]
-        claim = Claim(terms, terms.all_of(terms.eq(a, b) for a, b in pairs), (), self.strategy.tuning)
+        holds = terms.bit_and(terms.all_of(terms.eq(a, b) for a, b in pairs), kept)
+        claim = Claim(terms, holds, (), self.strategy.tuning)
         answer = claim.decide(limit_s - (monotonic() - start))
         asked = 1 + sweeper.asked
         return Found(answer.status, monotonic() - start, asked, case_of(self.export), answer.model)

@@ -79,8 +79,8 @@ def evaluate(terms: Sequence[Term], variables: Mapping[str, int]) -> list[int]:
 class Terms:
     """A table of terms and their constructors.
 
-    ``definitions`` lists facts that give fresh variables their meaning: each is satisfiable by exactly one
-    value of its variable, whatever the others are.
+    ``definitions`` lists facts about variables. Those that give fresh ones their meaning are satisfiable by
+    exactly one value of their variable, whatever the others are; others say which values a state may hold.
     """
 
     def __init__(self) -> None:
@@ -293,7 +293,7 @@ class Terms:
         return self.const(1, 1) if a is b else self.make("fp.same", (a, b), (), 1)
 
     def define(self, variable: Term, fact: Term) -> None:
-        """Give a fresh variable its meaning."""
+        """Give a variable its meaning, or its limits."""
         self.definitions[variable] = fact
 
     def facts_below(self, roots: Iterable[Term]) -> list[Term]:

@@ -1,12 +1,12 @@
 """Technology mapping: a flat design becomes a netlist of the device's cells."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kera_hw.graph.node import Ref
-from kera_hw.ops.intervals import raw_interval
+from kera_hw.ops.intervals import Interval, raw_interval
 from kera_hw.rtl.lower.design import FlatDesign
-from kera_hw.rtl.techmap import scalar, words
+from kera_hw.rtl.techmap import reach, scalar, words
 from kera_hw.rtl.techmap.after import shown_by_states
 from kera_hw.rtl.techmap.controls import place_controls, with_controls
 from kera_hw.rtl.techmap.cover import Coverer
@@ -28,9 +28,13 @@ __all__ = ["Logic", "MapOptions", "logic_of", "map_design", "netlist_of"]
 
 @dataclass(frozen=True, slots=True)
 class Logic:
-    """A flat design as sums, gates and choices: what its netlists are covered from, whatever the controls."""
+    """A flat design as sums, gates and choices: what its netlists are covered from, whatever the controls.
+
+    ``held``: what each state is known to hold; ``flat`` has states of as many bits.
+    """
 
     flat: FlatDesign
+    held: tuple[Interval | None, ...]
     device: Device
     able: Capabilities
     net: Net
@@ -44,20 +48,22 @@ def logic_of(flat: FlatDesign, device: str, clock_ps: int, options: MapOptions) 
     part = find_device(device)
     assert part is not None, f"unknown device {device}"
     flat = narrowed(flat)
+    held = reach.state_intervals(flat)
+    flat = replace(flat, states=tuple(map(reach.narrowed, flat.states, held)))
     able = capabilities(part, clock_ps, options)
     net = Net(fusing=able.fuses_logic)
 
     def map_step(step: FlatDesign) -> Netlist:
         return map_design(step, device, clock_ps, options)
 
-    mapper = Mapper(Source(flat), net, able, flat.origins, map_step)
+    mapper = Mapper(Source(flat, held), net, able, flat.origins, map_step)
     _seed(mapper, net, flat)
     mapper.run()
-    vectors = [_full(mapper, ref) for ref in flat.region.results]
+    vectors = [_low(mapper, ref, width) for ref, width in zip(flat.region.results, mapper.source.widths())]
     net, vectors = rebuild_parities(net, vectors, able.lut_inputs)
     others, nexts = vectors[: len(flat.outputs)], vectors[len(flat.outputs) :]
     others = shown_by_states(net, others, flat.states, nexts, part)
-    return Logic(flat, part, able, net, tuple(others), tuple(nexts), tuple(mapper.notes))
+    return Logic(flat, tuple(held), part, able, net, tuple(others), tuple(nexts), tuple(mapper.notes))
 
 
 def netlist_of(logic: Logic, controls: Controls) -> Netlist:
@@ -74,9 +80,9 @@ def netlist_of(logic: Logic, controls: Controls) -> Netlist:
     states = tuple(
         StateReg(
             state.name, state.width_bits, state.initial, _source_cell(finisher, bits),
-            finisher.place(how.data), place_controls(finisher, how, state.name),
+            finisher.place(how.data), place_controls(finisher, how, state.name), held,
         )
-        for state, bits, how in zip(flat.states, state_bits, written)
+        for state, bits, how, held in zip(flat.states, state_bits, written, logic.held)
     )
     outputs = tuple(Output(bus, _bus(flat, bus, width, placed)) for bus, width in flat.out_buses)
     return Netlist(
@@ -111,12 +117,12 @@ def _seed(mapper: Mapper, net: Net, flat: FlatDesign) -> None:
         else:
             state = index - len(flat.inputs)
             bits = net.bits(Present(flat.states[state].width_bits, (), state))
-        mapper.words[Ref(node, 0)] = words.Word(bits, scalar.is_signed(kind))
+        signed = scalar.is_signed(kind)
+        mapper.words[Ref(node, 0)] = words.narrowed(bits, signed, mapper.source.ranges[Ref(node, 0)])
 
 
-def _full(mapper: Mapper, ref: Ref) -> Bits:
-    """All bits of a result."""
-    width = getattr(ref.type, "width_bits", 1)
+def _low(mapper: Mapper, ref: Ref, width: int) -> Bits:
+    """The low bits of a result, or all."""
     value = mapper.source.constant(ref)
     if value is not None:
         low, _ = raw_interval(ref.type)

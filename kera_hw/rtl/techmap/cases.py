@@ -97,7 +97,7 @@ class Finder:
         rungs: list[Node] = []
         readers: Counter[Ref] = Counter({Ref(node, 0): self.source.uses[Ref(node, 0)]})
         exact = True
-        numbers = {Ref(node, 0): (1 << (1 << width_of(value.type))) - 1}
+        numbers = {Ref(node, 0): self._every(value)}
         pending = [-self.place[node]]
         by_place = {self.place[node]: Ref(node, 0)}
         while pending:  # the last node first: what reads a selection comes before it
@@ -147,8 +147,15 @@ class Finder:
         """The numbers of the value for which a condition holds; None where it asks about something else."""
         key = (condition, value)
         if key not in self._masks:
-            self._masks[key] = self._numbers(condition.node, value)
+            found = self._numbers(condition.node, value)
+            self._masks[key] = None if found is None else found & self._every(value)
         return self._masks[key]
+
+    def _every(self, value: Ref) -> int:
+        """All numbers that the value may be."""
+        kind = value.type
+        assert isinstance(kind, IntType)
+        return _patterns(kind, *self.source.ranges[value])
 
     def _numbers(self, node: Node, value: Ref) -> int | None:
         width, kind = width_of(value.type), value.type

@@ -9,22 +9,23 @@ from kera_hw.rtl.techmap.words import Word, trimmed
 from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits, slice_bits
 
 
-def popcount(net: Net, bits: Bits) -> Word:
-    """Number of set bits: four bits to a three-bit count in one level, then adders."""
+def popcount(net: Net, bits: Bits, wanted: int) -> Word:
+    """The low ``wanted`` bits of how many are set: four bits to a count in one level, then adders."""
     flat = net.bits_of(bits)
-    counts = [_count_group(net, flat[i : i + 4]) for i in range(0, len(flat), 4)]
+    counts = [_count_group(net, flat[i : i + 4], wanted) for i in range(0, len(flat), 4)]
     if not counts:
         return words.constant(0)
     while len(counts) > 1:
         counts.sort(key=lambda w: (net.level(w.bits), w.width))
-        counts = [words.add(net, counts[0], counts[1]), *counts[2:]]
+        counts = [words.add(net, counts[0], counts[1], wanted), *counts[2:]]
     return counts[0]
 
 
-def _count_group(net: Net, group: list[Bits]) -> Word:
+def _count_group(net: Net, group: list[Bits], wanted: int) -> Word:
     size = len(group)
     tables = [
-        sum((i.bit_count() >> bit & 1) << i for i in range(1 << size)) for bit in range(size.bit_length())
+        sum((i.bit_count() >> bit & 1) << i for i in range(1 << size))
+        for bit in range(min(wanted, size.bit_length()))
     ]
     return trimmed(concat(net.logic(table, group, 1) for table in tables), False)
 

@@ -24,8 +24,8 @@ def demanded(source: Source) -> dict[Ref, int]:
         count = max(1, min(count, width_of(ref.type)))
         wanted[ref] = max(wanted.get(ref, 0), count)
 
-    for ref in source.results:
-        want(ref, width_of(ref.type))
+    for ref, width in zip(source.results, source.widths()):
+        want(ref, width)
     for node in reversed(source.nodes):
         most = max((wanted.get(Ref(node, i), 0) for i in range(len(node.types))), default=0)
         if most:

@@ -32,8 +32,8 @@ from kera_hw.types import BoolType, IntType
 _SUMS = frozenset({"integer.add", "integer.sub", "integer.neg"})
 _PRODUCTS = frozenset({"integer.mul", "integer.mul_wide"})
 MAPPED = frozenset(scalar.RULES) | _SUMS | _PRODUCTS | {
-    "control.loop", "core.constant", "core.param", "integer.add_carry", "integer.saturating_mul",
-    "tensor.index",
+    "compare.eq", "compare.ne", "control.loop", "core.constant", "core.param", "integer.add_carry",
+    "integer.saturating_mul", "tensor.index",
 }
 """What a flat region may hold."""
 _MAX_SHARED = 24
@@ -398,7 +398,11 @@ class Mapper:
         if opcode == "control.loop":
             self._iteration(node, args)
             return
-        if opcode == "integer.saturating_mul":
+        if opcode in ("compare.eq", "compare.ne"):
+            spans = [self.source.ranges[ref] for ref in node.inputs]
+            same = words.equal(self.net, args[0], args[1], spans)
+            word = words.trimmed(same if opcode == "compare.eq" else self.net.invert(same), False)
+        elif opcode == "integer.saturating_mul":
             word = scalar.saturate(self.net, self._exact_product(node), node.types[0])
         elif opcode == "control.select" and (tree := self._select_tree(node)) is not None:
             word = tree

@@ -80,14 +80,6 @@ def _at_least(net: Net, _node: Node, args: list[Word], _wanted: int) -> Word:
     return _bit(net.invert(words.less(net, args[0], args[1])))
 
 
-def _equal(net: Net, _node: Node, args: list[Word], _wanted: int) -> Word:
-    return _bit(words.equal(net, args[0], args[1]))
-
-
-def _unequal(net: Net, _node: Node, args: list[Word], _wanted: int) -> Word:
-    return _bit(net.invert(words.equal(net, args[0], args[1])))
-
-
 def _sign(net: Net, _node: Node, args: list[Word], _wanted: int) -> Word:
     return trimmed(concat((net.any(args[0].bits), args[0].sign)), args[0].signed)
 
@@ -190,8 +182,8 @@ def _clmul(net: Net, node: Node, args: list[Word], wanted: int) -> Word:
     return trimmed(carryless.multiply(net, args[0], args[1], min(wanted, width_of(node.types[0]))), False)
 
 
-def _popcount(net: Net, node: Node, args: list[Word], _wanted: int) -> Word:
-    return counting.popcount(net, _full(node, args[0]))
+def _popcount(net: Net, node: Node, args: list[Word], wanted: int) -> Word:
+    return counting.popcount(net, _full(node, args[0]), wanted)
 
 
 def _clz(net: Net, node: Node, args: list[Word], _wanted: int) -> Word:
@@ -268,8 +260,6 @@ RULES: dict[str, Rule] = {
     "bits.extract": _extract,
     "bits.test": _test,
     "bits.cat": _cat,
-    "compare.eq": _equal,
-    "compare.ne": _unequal,
     "compare.lt": _less,
     "compare.gt": _swapped,
     "compare.le": _at_most,

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import cast
 
 from kera_hw.graph.node import Node, Ref
 from kera_hw.ops.core import decode_constant
 from kera_hw.ops.intervals import Interval, OpShape, apply_rule, raw_interval
+from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.design import FlatDesign
 from kera_hw.rtl.techmap.words import Range
 from kera_hw.types import FloatType, TensorType
@@ -15,9 +17,11 @@ from kera_hw.types import FloatType, TensorType
 class Source:
     """Facts about a flat region, each computed once."""
 
-    def __init__(self, flat: FlatDesign) -> None:
+    def __init__(self, flat: FlatDesign, held: Sequence[Interval | None] = ()) -> None:
+        """``held``: what each state may hold, which may take fewer bits (``flat.states``) than its type."""
         self.flat = flat
         self.results = flat.region.results
+        self.held = held
         self.nodes: list[Node] = flat.region.nodes()
         self._constants: dict[Node, int] = {}
         self.tables: dict[Node, list[int]] = {}
@@ -48,8 +52,20 @@ class Source:
         for i, kind in enumerate(node.types):
             ref = Ref(node, i)
             if node.opcode == "core.param" or len(node.types) > 1:
-                self.ranges[ref] = raw_interval(kind)
+                self.ranges[ref] = self._held(node) or raw_interval(kind)
                 continue
             shape = OpShape(tuple(item.type for item in node.inputs), kind, dict(node.attrs))
             operands = [Interval(*self.ranges[item]) for item in node.inputs]
             self.ranges[ref] = apply_rule(node.opcode, operands, shape) or raw_interval(kind)
+
+    def _held(self, node: Node) -> Interval | None:
+        """What the state is known to hold that a node reads."""
+        index = node.attr("index") if node.opcode == "core.param" else None
+        if not self.held or not isinstance(index, int) or index < len(self.flat.inputs):
+            return None
+        return self.held[index - len(self.flat.inputs)]
+
+    def widths(self) -> list[int]:
+        """Low bits of every result that count."""
+        states = [state.width_bits for state in self.flat.states]
+        return [*(width_of(ref.type) for ref in self.results[: len(self.flat.outputs)]), *states]

@@ -209,10 +209,27 @@ def _below(net: Net, word: Word, limit: int) -> Bits | None:
     return result
 
 
-def equal(net: Net, a: Word, b: Word) -> Bits:
-    """Whether two words spell the same integer."""
+def equal(net: Net, a: Word, b: Word, spans: Sequence[Range]) -> Bits:
+    """Whether two words, each known to lie in its span, spell the same integer."""
     width = joint_width((a, b))
-    return net.equal(a.extend(width), b.extend(width))
+    told = range(width)
+    for one, (low, high) in ((a, spans[1]), (b, spans[0])):
+        if one.value is not None and low >= 0:
+            told = _telling(one.value, width, low, high)
+    return net.equal(concat(map(a.bit, told)), concat(map(b.bit, told)))
+
+
+def _telling(value: int, width: int, low: int, high: int) -> Sequence[int]:
+    """Bits in which any other integer from ``low`` to ``high`` differs from ``value``, one of them.
+
+    A 0 beside which a 1 would be too large needs no look, nor need all 1s beside which a 0 is too small.
+    """
+    if not low <= value <= high:
+        return range(width)
+    bits = range(width)
+    small = [k for k in bits if value >> k & 1 or value + (1 << k) <= high]
+    large = [k for k in bits if not value >> k & 1 or value - (1 << k) >= low]
+    return min(small, large, key=len)
 
 
 def negate_if(net: Net, word: Word, condition: Bits, width: int) -> Bits:

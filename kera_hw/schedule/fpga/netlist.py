@@ -34,7 +34,9 @@ class StateControl:
 class StateReg:
     """A state register: initial value, the cell that reads it, the vector it takes for the next item.
 
-    ``controls``, lowest first, name bits that do not simply change with every item.
+    ``controls``, lowest first, name bits that do not simply change with every item. ``held``: the least and
+    the greatest integer that it ever holds, where the cells rely on that; it may then be narrower than its
+    type.
     """
 
     name: str
@@ -43,6 +45,7 @@ class StateReg:
     out: int
     next: Bits
     controls: tuple[StateControl, ...] = ()
+    held: tuple[int, int] | None = None
 
     def groups(self) -> Iterator[StateControl]:
         """All bits, those between the controls as well."""
