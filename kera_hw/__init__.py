@@ -4,6 +4,8 @@
     fir = program.function("fir", target="interp")
     fir(x=7)                      # one item
     fir.batch(x=samples)          # leading axis = items; for a stream, the sequence from reset
+    with program.stream("fir", target="rtl") as live:
+        live.step(x=7)            # item by item, the state kept until live.reset()
 """
 from __future__ import annotations
 
@@ -11,16 +13,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kera_hw.driver.api import Function, Program, load
+    from kera_hw.driver.api import Function, Program, Stream, load
     from kera_hw.support import KeraError
 
-__all__ = ["Function", "KeraError", "Program", "load"]
+__all__ = ["Function", "KeraError", "Program", "Stream", "load"]
 __version__ = "0.1.0"
 
 # The interface stands on every layer; loading it on first use keeps each layer importable by itself.
 _HOMES = {
     "Function": "kera_hw.driver.api", "Program": "kera_hw.driver.api", "load": "kera_hw.driver.api",
-    "KeraError": "kera_hw.support",
+    "Stream": "kera_hw.driver.api", "KeraError": "kera_hw.support",
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from kera_hw.driver.observing import Observed, observe
-from kera_hw.driver.options import Executor, TargetOptions, check_text, shown
+from kera_hw.driver.options import Executor, Stepper, TargetOptions, check_text, shown
 from kera_hw.driver.plan_file import options_with
 from kera_hw.driver.session import Loaded, find_export, load_program
 from kera_hw.driver.targets import hardware_device, make_executor, resolve_target
@@ -56,6 +56,51 @@ class Function:
     def batch(self, **inputs: Any) -> Any:
         """Many items along the leading axis; for a stream they are one sequence from reset."""
         return self._executor.run(inputs, _batch_size(self._export, inputs))
+
+
+class Stream:
+    """One exported stream on one target, stepped item by item; what it keeps stays until ``reset``.
+
+    It is a context manager: a simulated circuit has a process, which ends with ``close`` or with the object.
+    """
+
+    def __init__(self, export: Export, executor: Executor) -> None:
+        self._export, self._executor = export, executor
+        self._stepper: Stepper | None = executor.stepper()
+
+    def __repr__(self) -> str:
+        closed = ", closed" if self._stepper is None else ""
+        return f"<{signature(self._export)} on {self._executor.plan['target']}, stepped{closed}>"
+
+    @property
+    def plan(self) -> Mapping[str, Any]:
+        """What the target decided, as plain data."""
+        return Facts(self._executor.plan)
+
+    def step(self, **inputs: Any) -> Any:
+        """The result of the next item. Raises KeraError for values that do not fit, or a tool's failure."""
+        return _first_item(self._open().step(_one_item(self._export, inputs)))
+
+    def reset(self) -> None:
+        """Back to the state at first."""
+        self._open().reset()
+
+    def close(self) -> None:
+        """Gives back what the target holds, such as the process of a simulation."""
+        if self._stepper is not None:
+            self._stepper.close()
+            self._stepper = None
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> Stepper:
+        if self._stepper is None:
+            raise KeraError([Diagnostic("K0916", f"The stream `{self._export.name}` was closed.")])
+        return self._stepper
 
 
 class Facts(dict[str, Any]):
@@ -139,15 +184,43 @@ class Program:
         is the simulation of what is built for that device. ``plan`` is a file of `kera plan --save`, or the
         `plan.json` of a build: the circuit is that one.
         """
-        kind, part = resolve_target(
-            target if target is not None else "interp" if device is None and plan is None else "rtl", device
-        )
-        options = options_with(
-            plan, device=part, clock_mhz=clock_mhz, latency=latency, interface=interface, interval=interval,
-            dsp=dsp, emitter=emitter,
-        )  # fmt: skip
         export = self._export(name)
-        return Function(export, make_executor(self.graph, export, kind, options))
+        return Function(export, self._executor(
+            export, target, plan, device=device, clock_mhz=clock_mhz, latency=latency, interval=interval,
+            dsp=dsp, interface=interface, emitter=emitter,
+        ))  # fmt: skip
+
+    def stream(
+        self,
+        name: str,
+        target: str | None = None,
+        *,
+        device: str | None = None,
+        clock_mhz: float | None = None,
+        latency: int | None = None,
+        interval: int | None = None,
+        dsp: int | None = None,
+        interface: str | None = None,
+        emitter: str | None = None,
+        plan: str | os.PathLike[str] | None = None,
+    ) -> Stream:
+        """The named export on a target, to be stepped item by item from reset; raises KeraError.
+
+        Targets and options are those of ``function``. A circuit is simulated live, in a process of its own.
+        """
+        export = self._export(name)
+        return Stream(export, self._executor(
+            export, target, plan, device=device, clock_mhz=clock_mhz, latency=latency, interval=interval,
+            dsp=dsp, interface=interface, emitter=emitter,
+        ))  # fmt: skip
+
+    def _executor(
+        self, export: Export, target: str | None, plan: str | os.PathLike[str] | None, *,
+        device: str | None, **given: Any,
+    ) -> Executor:  # fmt: skip
+        usual = "interp" if device is None and plan is None else "rtl"
+        kind, part = resolve_target(usual if target is None else target, device)
+        return make_executor(self.graph, export, kind, options_with(plan, device=part, **given))
 
     def component(
         self,

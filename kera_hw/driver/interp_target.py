@@ -7,7 +7,7 @@ from typing import Any
 
 from kera_hw.driver.session import identity
 from kera_hw.graph import Export, Graph
-from kera_hw.interp import run_export
+from kera_hw.interp import Stepping, run_export
 
 
 class InterpExecutor:
@@ -19,3 +19,6 @@ class InterpExecutor:
 
     def run(self, inputs: Mapping[str, Any], batch: int) -> Any:
         return run_export(self._export, dict(inputs), batch)
+
+    def stepper(self) -> Stepping:
+        return Stepping(self._export)

@@ -26,6 +26,22 @@ class GivenPlan(Protocol):
         ...
 
 
+class Stepper(Protocol):
+    """Runs one export item by item; what a stream keeps stays until ``reset``."""
+
+    def step(self, inputs: Mapping[str, Any]) -> Any:
+        """The result of one item, both with a leading axis of one. Raises KeraError as ``run`` does."""
+        ...
+
+    def reset(self) -> None:
+        """Back to the state at first."""
+        ...
+
+    def close(self) -> None:
+        """Gives back what it holds, such as a process."""
+        ...
+
+
 class Executor(Protocol):
     """Runs one export on batches: values by parameter name, leading axis = items (a stream's sequence)."""
 
@@ -36,6 +52,10 @@ class Executor(Protocol):
 
     def run(self, inputs: Mapping[str, Any], batch: int) -> Any:
         """The results of ``batch`` items. Raises KeraError for unfit values or a tool's failure."""
+        ...
+
+    def stepper(self) -> Stepper:
+        """The same item by item, from reset; whoever steps does not run the executor meanwhile."""
         ...
 
 

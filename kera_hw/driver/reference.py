@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kera_hw.driver.options import Executor
+from kera_hw.driver.options import Executor, Stepper
 from kera_hw.driver.sampling import map_leaves
 from kera_hw.driver.shrink import first_difference
 from kera_hw.graph import Export, Graph
@@ -39,6 +39,9 @@ class SwiftReference:
     @property
     def plan(self) -> Mapping[str, Any]:
         return self._exact.plan
+
+    def stepper(self) -> Stepper:
+        return self._exact.stepper()
 
     def run(self, inputs: Mapping[str, Any], batch: int) -> Any:
         """The results of the items. Raises KeraError for values that do not fit."""

@@ -16,6 +16,7 @@ from kera_hw.driver.values import Array
 from kera_hw.graph import Export, Graph
 from kera_hw.interp import flatten_value, unflatten_value
 from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
+from kera_hw.rtl.sim.live import LiveSimulation
 from kera_hw.rtl.sim.words import words_of
 from kera_hw.rtl.toolchain.files import move_into_place
 from kera_hw.rtl.toolchain.process import ToolError, scratch
@@ -52,6 +53,11 @@ class RtlExecutor:
             raise KeraError([fault.diagnostic]) from None
         return unpack_outputs(self.design, outputs, batch)
 
+    def stepper(self) -> RtlStepper:
+        try:
+            return RtlStepper(self.design, LiveSimulation(self.design.emitted))
+        except ToolError as fault:
+            raise KeraError([fault.diagnostic]) from None
 
     def trace(self, inputs: Mapping[str, Any], batch: int, wave: Path) -> None:
         """Simulates without stalls and writes every signal to ``wave``, VCD or FST by its suffix.
@@ -67,6 +73,41 @@ class RtlExecutor:
                 move_into_place(written, wave)
         except ToolError as fault:
             raise KeraError([fault.diagnostic]) from None
+
+
+class RtlStepper:
+    """A circuit in simulation, item by item: each is accepted, and its result waited for."""
+
+    def __init__(self, design: HardwareDesign, simulation: LiveSimulation) -> None:
+        self._design, self._simulation = design, simulation
+
+    def reset(self) -> None:
+        try:
+            self._simulation.reset()
+        except ToolError as fault:
+            raise KeraError([fault.diagnostic]) from None
+
+    def step(self, inputs: Mapping[str, Any]) -> Any:
+        words = pack_inputs(self._design, inputs, 1)
+        try:
+            outputs, cycles, fault = self._simulation.step(words)
+        except ToolError as failure:
+            raise KeraError([failure.diagnostic]) from None
+        latency = self._design.plan.latency_cycles
+        if fault is None and cycles != latency:
+            fault = f"an item took {cycles} cycles instead of {latency}"
+        if fault is not None:
+            raise KeraError([_departure(self._design, fault)])
+        ports = self._design.emitted.data_outputs
+        return unpack_outputs(self._design, {p.name: row for p, row in zip(ports, outputs, strict=True)}, 1)
+
+    def close(self) -> None:
+        self._simulation.close()
+
+
+def _departure(design: HardwareDesign, fault: str) -> Diagnostic:
+    message = f"In simulation, `{design.export.name}` did not behave as planned: {fault}."
+    return Diagnostic("K0910", message)
 
 
 def pack_inputs(design: HardwareDesign, inputs: Mapping[str, Any], batch: int) -> list[Array]:
@@ -117,8 +158,7 @@ def run_checked(design: HardwareDesign, words: list[Array], traffic: Traffic, ba
     )
     fault = fault or (_wrong_cycles(design, run) if traffic.unhindered else None)
     if fault is not None:
-        message = f"In simulation, `{design.export.name}` did not behave as planned: {fault}."
-        raise KeraError([Diagnostic("K0910", message)])
+        raise KeraError([_departure(design, fault)])
     ports = design.emitted.data_outputs
     return {port.name: run.outputs[i][:batch] for i, port in enumerate(ports)}
 

@@ -39,17 +39,41 @@ class SoftwareExecutor:
         self.plan = plan
 
     def run(self, inputs: Mapping[str, Any], batch: int) -> Any:
+        with self._turn:
+            self._instance.reset()
+            return self.advance(inputs, batch)
+
+    def stepper(self) -> SoftwareStepper:
+        return SoftwareStepper(self, self._instance)
+
+    def advance(self, inputs: Mapping[str, Any], batch: int) -> Any:
+        """The results of further items, from the state as it is."""
         leaves = flatten_inputs(self._export, inputs, batch)
         params = [
             np.ascontiguousarray(leaf).view(native_dtype(buffer.element))
             for leaf, buffer in zip(leaves, self._params)
         ]
-        with self._turn:
-            self._instance.reset()
-            found = self._instance.run(params, batch)
+        found = self._instance.run(params, batch)
         kinds = leaf_types(self._export.result)
         results = [leaf.view(numpy_dtype(element_type(kind))) for leaf, kind in zip(found, kinds)]
         return unflatten_value(self._export.result, results)
+
+
+class SoftwareStepper:
+    """Native code item by item; the state is in its memory."""
+
+    def __init__(self, executor: SoftwareExecutor, instance: Instance) -> None:
+        self._executor, self._instance = executor, instance
+        self.reset()
+
+    def reset(self) -> None:
+        self._instance.reset()
+
+    def step(self, inputs: Mapping[str, Any]) -> Any:
+        return self._executor.advance(inputs, 1)
+
+    def close(self) -> None:
+        """The memory goes with the object."""
 
 
 def to_compile(graph: Graph, export: Export) -> Export:

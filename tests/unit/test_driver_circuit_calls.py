@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kera_hw.driver import circuit_calls
-from kera_hw.driver.options import Executor, TargetOptions
+from kera_hw.driver.options import Executor, Stepper, TargetOptions
 from kera_hw.driver.rtl_target import RtlExecutor
 from kera_hw.driver.session import load_program
 from kera_hw.driver.targets import make_executor
@@ -88,6 +88,9 @@ class Wrong:
             result = result.copy()
             result[-1] ^= 1
         return result
+
+    def stepper(self) -> Stepper:
+        return self.inner.stepper()
 
 
 @pytest.fixture

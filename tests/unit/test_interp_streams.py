@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from time import process_time
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from kera_hw.driver.sampling import random_value
 from kera_hw.driver.session import compile_text
 from kera_hw.graph import Export
 from kera_hw.graph.generate import GraphGenerator
-from kera_hw.interp import flatten_value, streams
+from kera_hw.interp import flatten_value, run_export, streams
 from kera_hw.interp.codes import from_words, pack, storage, unpack
 from kera_hw.interp.evaluator import Context, Tape, Use
 from kera_hw.interp.lanes import LaneStep, run_lanes, separate_ends
@@ -211,3 +212,16 @@ def test_ends_of_a_chain_of_lanes_that_hold_add_or_replace(kind: Type) -> None:
         wanted = after(np.repeat(current, lanes))[lane : lane + 1]
         assert storage(found[lane : lane + 1]) == storage(wanted)
         current = wanted
+
+
+def test_a_million_items_of_a_filter_take_less_than_two_seconds() -> None:
+    path = Path(__file__).parents[2] / "examples" / "fir.kera"
+    graph = compile_text(SourceFile(str(path), path.read_bytes()), path).graph
+    assert graph is not None
+    export, items = graph.exports[0], 1_000_000
+    samples = np.random.default_rng(1).integers(-32768, 32768, items).astype(np.int16)
+    start = process_time()
+    found = run_export(export, {"x": samples}, items)
+    assert process_time() - start < 2.0
+    taps = [-12, -28, -33, 0, 98, 256, 430, 545, 545, 430, 256, 98, 0, -33, -28, -12]
+    assert np.array_equal(found, np.convolve(samples.astype(np.int64), taps)[:items].astype(np.int32))

@@ -1,6 +1,8 @@
 // Drives one design cycle by cycle and checks its protocol. Generated constants come from kera_bench.h.
 //
 // Usage: sim INPUT OUTPUT ITEMS SEED VALID_PERCENT READY_PERCENT RESET_AT MAX_CYCLES [TRACE]
+//        sim --serve SEED
+// The first runs ITEMS items at the pace of random neighbours; the second answers items of standard input one by one.
 // INPUT holds ITEMS rows of IN_WORDS words; OUTPUT gets a header, the result rows and two cycle numbers an item.
 #include "Vdut.h"
 #include "kera_bench.h"
@@ -52,7 +54,80 @@ struct Prediction {
   }
 };
 
+// A caller steps the design: 'r' resets it; 's' and a row of words is an item, answered on standard output by a
+// fault, the cycles from its acceptance to its result, and the row of the result.
+static int serve(Vdut& dut) {
+  std::vector<uint32_t> row(IN_WORDS);
+  auto offer = [&](bool present) {
+    for (int k = 0; k < IN_WORDS; k++) dut.data_in[k] = present ? row[k] : (uint32_t)(next_random() >> 16);
+  };
+  auto edge = [&] { dut.clk = 1; dut.eval(); dut.clk = 0; dut.eval(); };
+#if STROBES
+  Prediction prediction;
+#endif
+  auto reset = [&] {
+#if STROBES
+    for (int k = 0; k < 2; k++) {
+      dut.rst = 1; dut.in_valid = 0; offer(false);
+#if READY
+      dut.out_ready = 1;
+#endif
+      dut.eval(); prediction.clock(true, false, true); edge();
+    }
+    dut.rst = 0;
+#endif
+  };
+  reset();
+  for (int command; (command = getchar()) != EOF;) {
+    if (command == 'r') { reset(); continue; }
+    if (fread(row.data(), 4, IN_WORDS, stdin) != IN_WORDS) return 2;
+    uint64_t answer[2] = {FINE, 0};
+    std::vector<uint32_t> result(OUT_WORDS);
+    auto take = [&] { memcpy(result.data(), dut.data_out.data(), 4 * OUT_WORDS); };
+#if STROBES
+    bool accepted = false;
+    for (uint64_t waited = 0; ; waited++) {
+      dut.in_valid = !accepted; offer(!accepted);
+#if READY
+      dut.out_ready = 1; dut.eval();
+      const bool due = dut.in_ready;
+      if (due != (prediction.advance(true) && prediction.due())) answer[0] = WRONG_IN_READY;
+#else
+      dut.eval();
+      const bool due = prediction.due();
+#endif
+      const bool done = dut.out_valid;
+      if (done != prediction.out_valid()) answer[0] = WRONG_OUT_VALID;
+      if (done && !accepted) answer[0] = UNASKED_RESULT;
+      if (waited > 8 * (LATENCY + INTERVAL)) answer[0] = TIMED_OUT;
+      if (done) take();
+      prediction.clock(false, dut.in_valid, true); edge();
+      answer[1] += accepted;
+      if (done || answer[0] != FINE) break;
+      accepted = accepted || due;
+    }
+#else
+    for (; answer[1] < LATENCY; answer[1]++) { offer(true); dut.eval(); edge(); }
+    take();
+#endif
+    fwrite(answer, sizeof answer, 1, stdout); fwrite(result.data(), 4, OUT_WORDS, stdout);
+    if (fflush(stdout)) return 2;
+  }
+  return 0;
+}
+
 int main(int argc, char** argv) {
+  const bool serving = argc == 3 && !strcmp(argv[1], "--serve");
+  if (serving) {
+    random_state = strtoull(argv[2], nullptr, 10) * 2 + 1;
+    VerilatedContext context;
+    context.randReset(2);
+    context.randSeed((int)(random_state % 1000000 + 1));
+    Vdut dut{&context};
+    const int status = serve(dut);
+    dut.final();
+    return status;
+  }
   if (argc < 9) return 2;
   const uint64_t items = strtoull(argv[3], nullptr, 10), max_cycles = strtoull(argv[8], nullptr, 10);
   random_state = strtoull(argv[4], nullptr, 10) * 2 + 1;

@@ -26,7 +26,7 @@ _MIN_WORDS = 3  # Verilator keeps vectors from 65 bits on as arrays of words, wh
 _HEADER_WORDS = 5
 _LARGE_TEXT = 100_000  # characters of Verilog
 _LARGE_WORK = 10_000_000_000  # characters times items
-_FAULTS = {
+FAULTS = {
     1: "out_valid changed with out_ready",
     2: "the result was not held while valid and not ready",
     3: "a result came that no item had asked for",
@@ -92,8 +92,8 @@ def simulate(
     count = (len(items[0]) if items else 0) if count is None else count
     kind: Trace = "none" if trace is None else ("fst" if trace.suffix == ".fst" else "vcd")
     with scratch("sim") as work:
-        program = _build(emitted, work, kind, _optimisation(emitted, count))
-        rows = _rows(items, emitted.data_inputs, count)
+        program = build_bench(emitted, work, kind, _optimisation(emitted, count))
+        rows = rows_of(items, emitted.data_inputs, count)
         (work / "input.bin").write_bytes(rows.tobytes())
         limit = _cycle_limit(emitted, count, traffic)
         reset = -1 if traffic.reset_at_cycle is None else traffic.reset_at_cycle
@@ -114,7 +114,8 @@ def _cycle_limit(emitted: Emitted, items: int, traffic: Traffic) -> int:
     return int(start + 40 * slow * initiation_interval * (items + 10) + 40 * slow * emitted.latency_cycles)
 
 
-def _rows(items: Sequence[Words], ports: Sequence[Port], count: int) -> Words:
+def rows_of(items: Sequence[Words], ports: Sequence[Port], count: int) -> Words:
+    """The items as the bench reads them: the words of all buses side by side."""
     if len(items) != len(ports):
         raise ValueError(f"the design has {len(ports)} input buses, {len(items)} were given")
     nothing = np.zeros((count, 0), "<u4")
@@ -123,7 +124,8 @@ def _rows(items: Sequence[Words], ports: Sequence[Port], count: int) -> Words:
     return np.pad(rows, ((0, 0), (0, missing))) if missing > 0 else np.ascontiguousarray(rows)
 
 
-def _bus_words(ports: Sequence[Port]) -> int:
+def bus_words(ports: Sequence[Port]) -> int:
+    """Words of a row that holds all these buses."""
     return max(_MIN_WORDS, sum(words_of(port.width) for port in ports))
 
 
@@ -133,12 +135,15 @@ def _optimisation(emitted: Emitted, items: int) -> Optimisation:
     return "-O0" if size > _LARGE_TEXT and size * items < _LARGE_WORK else "-O1"
 
 
-def _build(emitted: Emitted, work: Path, trace: Trace, optimisation: Optimisation) -> Path:
+def build_bench(
+    emitted: Emitted, work: Path, trace: Trace = "none", optimisation: Optimisation = "-O1"
+) -> Path:
+    """The program that simulates a design. Raises ToolMissing, ToolFailed or ToolTimeout."""
     design, wrapper, header = work / "design.v", work / "kera_bench_top.v", work / "kera_bench.h"
     design.write_text(emitted.verilog, encoding="utf-8")
     wrapper.write_text(_wrapper(emitted), encoding="utf-8")
     values = {
-        "IN_WORDS": _bus_words(emitted.data_inputs), "OUT_WORDS": _bus_words(emitted.data_outputs),
+        "IN_WORDS": bus_words(emitted.data_inputs), "OUT_WORDS": bus_words(emitted.data_outputs),
         "STROBES": int(emitted.protocol != "none"), "READY": int(emitted.protocol == "stream"),
         "LATENCY": emitted.latency_cycles, "INTERVAL": emitted.initiation_interval,
     }
@@ -158,8 +163,8 @@ def _wrapper(emitted: Emitted) -> str:
     for port in emitted.control:
         ports.append(f"{port.direction} wire {port.name}")
         connections.append(f".{port.name}({port.name})")
-    ports.append(f"input wire [{32 * _bus_words(emitted.data_inputs) - 1}:0] data_in")
-    ports.append(f"output wire [{32 * _bus_words(emitted.data_outputs) - 1}:0] data_out")
+    ports.append(f"input wire [{32 * bus_words(emitted.data_inputs) - 1}:0] data_in")
+    ports.append(f"output wire [{32 * bus_words(emitted.data_outputs) - 1}:0] data_out")
     low = 0
     for port in emitted.data_inputs:
         connections.append(f".{escaped(port.name)}(data_in[{low + port.width - 1}:{low}])")
@@ -172,27 +177,32 @@ def _wrapper(emitted: Emitted) -> str:
         padding = 32 * words_of(port.width) - port.width
         parts += [f"out{index}", *([f"{padding}'d0"] if padding else [])]
         low += 32 * words_of(port.width)
-    if 32 * _bus_words(emitted.data_outputs) > low:
-        parts.append(f"{32 * _bus_words(emitted.data_outputs) - low}'d0")
+    if 32 * bus_words(emitted.data_outputs) > low:
+        parts.append(f"{32 * bus_words(emitted.data_outputs) - low}'d0")
     lines = [f"module kera_bench_top({', '.join(ports)});", *wires]
     lines.append(f"  {escaped(emitted.name)} dut({', '.join(connections)});")
     lines.append("  assign data_out = {" + ", ".join(reversed(parts)) + "};")
     return "\n".join([*lines, "endmodule", ""])
 
 
-def _results(emitted: Emitted, data: bytes, count: int) -> SimRun:
-    header = np.frombuffer(data, dtype="<u8", count=_HEADER_WORDS)
-    words = _bus_words(emitted.data_outputs)
-    offset = 8 * _HEADER_WORDS
-    rows = np.frombuffer(data, dtype="<u4", count=count * words, offset=offset).reshape(count, words)
-    offset += 4 * count * words
-    accepts = np.frombuffer(data, dtype="<u8", count=count, offset=offset)
-    emits = np.frombuffer(data, dtype="<u8", count=count, offset=offset + 8 * count)
+def split_row(emitted: Emitted, rows: Words) -> tuple[Words, ...]:
+    """Rows of results as the words of each output bus."""
     outputs: list[Words] = []
     low = 0
     for port in emitted.data_outputs:
         outputs.append(rows[:, low : low + words_of(port.width)])
         low += words_of(port.width)
+    return tuple(outputs)
+
+
+def _results(emitted: Emitted, data: bytes, count: int) -> SimRun:
+    header = np.frombuffer(data, dtype="<u8", count=_HEADER_WORDS)
+    words = bus_words(emitted.data_outputs)
+    offset = 8 * _HEADER_WORDS
+    rows = np.frombuffer(data, dtype="<u4", count=count * words, offset=offset).reshape(count, words)
+    offset += 4 * count * words
+    accepts = np.frombuffer(data, dtype="<u8", count=count, offset=offset)
+    emits = np.frombuffer(data, dtype="<u8", count=count, offset=offset + 8 * count)
     code = int(header[0])
-    fault = Fault(_FAULTS[code], int(header[1]), int(header[2])) if code else None
-    return SimRun(tuple(outputs), accepts, emits, int(header[3]), fault)
+    fault = Fault(FAULTS[code], int(header[1]), int(header[2])) if code else None
+    return SimRun(split_row(emitted, rows), accepts, emits, int(header[3]), fault)

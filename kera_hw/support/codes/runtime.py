@@ -43,6 +43,8 @@ TABLE: Table = (
      "A value does not fit the parameter's type; fixed point is given as its raw integer."),
     ("K0915", "number of items unclear",
      "Every input of a batch has the items along its leading axis, as many in each."),
+    ("K0916", "stream closed",
+     "A stream that was closed cannot be stepped or reset; take another one with `program.stream(..)`."),
     ("K0908", "option out of range",
      "An option of the command line or of the Python interface has a value outside its range, or of another "
      "kind than it takes. The message says what it takes."),
