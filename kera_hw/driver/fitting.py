@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from kera_hw.driver.options import TargetOptions
 from kera_hw.graph import Graph
+from kera_hw.graph.node import Origin
 from kera_hw.loops.counting import Counted, Nest, count_operations
-from kera_hw.loops.program import Place
 from kera_hw.lower.export import lower_export
 from kera_hw.rtl.lower import FlatDesign
 from kera_hw.rtl.techmap.bound import Needs, Product, least_needs, might_exceed, needs_of
@@ -154,7 +154,7 @@ def _placed(found: Diagnostic, most: Counted | None, files: Mapping[str, SourceF
     return replace(found, file=files[outer.path], span=span, labels=labels)
 
 
-def _line(place: Place | None, files: Mapping[str, SourceFile]) -> Span | None:
+def _line(place: Origin | None, files: Mapping[str, SourceFile]) -> Span | None:
     """The text of a line, without what is left of it."""
     if place is None or place.path not in files:
         return None

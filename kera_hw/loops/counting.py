@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kera_hw.graph.node import Origin
 from kera_hw.loops.program import (
     Alloc,
     Block,
@@ -23,7 +24,6 @@ from kera_hw.loops.program import (
     LoopProgram,
     Op,
     Operand,
-    Place,
     Statement,
     Store,
     Var,
@@ -39,7 +39,7 @@ _WIRES = frozenset({"convert.cast", "convert.bitcast", "bits.extract", "bits.tes
 class Nest:
     """The loops around an operation, from the outside in: their places, and how often each runs."""
 
-    places: tuple[Place | None, ...] = ()
+    places: tuple[Origin | None, ...] = ()
     counts: tuple[int, ...] = ()
 
     @property
@@ -49,7 +49,7 @@ class Nest:
             found *= count
         return found
 
-    def within(self, place: Place | None, count: int) -> Nest:
+    def within(self, place: Origin | None, count: int) -> Nest:
         return Nest((*self.places, place), (*self.counts, count))
 
 
@@ -61,7 +61,7 @@ class Counted:
     type: Type
     bits: tuple[int, ...]
     nest: Nest
-    place: Place | None
+    place: Origin | None
 
 
 def count_operations(program: LoopProgram) -> Counter[Counted]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kera_hw.graph.node import Origin
 from kera_hw.loops.program import (
     Affine,
     Alloc,
@@ -16,7 +17,6 @@ from kera_hw.loops.program import (
     LoopProgram,
     Op,
     Operand,
-    Place,
     Schedule,
     Statement,
     Storage,
@@ -99,7 +99,7 @@ def _schedule(schedule: Schedule) -> str:
     return f"{interval}{table('latency', schedule.latencies)}{table('units', schedule.units)}"
 
 
-def _place(place: Place | None, places: bool) -> str:
+def _place(place: Origin | None, places: bool) -> str:
     return f"  // {place.path}:{place.line}" if places and place is not None else ""
 
 

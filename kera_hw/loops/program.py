@@ -2,7 +2,8 @@
 
 One export as imperative code with nothing hidden. Scalars are assigned once and live in the block that
 defines them; tensors are buffers of scalars. Loops count from 0 in steps of 1; what the source counts with is
-computed from that. Statements are values: a transform makes a new program.
+computed from that. Statements are values: a transform makes a new program. Their places, for messages, names
+and reports, are no part of a program's equality.
 
 After the structured loops with carried values of MLIR's `scf` and the affine accesses of polyhedral compilers
 (Feautrier, "Dataflow analysis of array and scalar references", 1991).
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
+from kera_hw.graph.node import Origin
 from kera_hw.ops.spec import AttrValue
 from kera_hw.types import IntType, Type
 
@@ -139,14 +141,6 @@ Index = tuple[Affine, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a statement came from, for messages and reports; no part of a program's equality."""
-
-    path: str
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
 class Op:
     """A row of the operation registry on scalars."""
 
@@ -154,7 +148,7 @@ class Op:
     opcode: str
     operands: tuple[Operand, ...]
     attrs: tuple[tuple[str, AttrValue], ...] = ()
-    place: Place | None = field(default=None, compare=False)
+    place: Origin | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +156,7 @@ class Load:
     result: Var
     buffer: str
     index: Index
-    place: Place | None = field(default=None, compare=False)
+    place: Origin | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +164,7 @@ class Store:
     buffer: str
     index: Index
     value: Operand
-    place: Place | None = field(default=None, compare=False)
+    place: Origin | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +222,7 @@ class For:
     carried: tuple[Carried, ...]
     body: Block
     parallel: bool = False
-    place: Place | None = field(default=None, compare=False)
+    place: Origin | None = field(default=None, compare=False)
     schedule: Schedule = IN_ORDER
 
 
@@ -240,7 +234,7 @@ class While:
     carried: tuple[Carried, ...]
     condition: Block
     body: Block
-    place: Place | None = field(default=None, compare=False)
+    place: Origin | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +245,7 @@ class If:
     then: Block
     otherwise: Block
     results: tuple[Var, ...] = ()
-    place: Place | None = field(default=None, compare=False)
+    place: Origin | None = field(default=None, compare=False)
 
 
 Statement = Op | Load | Store | Alloc | For | While | If

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from kera_hw.graph.node import Origin
 from kera_hw.loops.program import (
     COUNTER,
     Affine,
@@ -20,7 +21,6 @@ from kera_hw.loops.program import (
     Load,
     Op,
     Operand,
-    Place,
     Statement,
     Store,
     Var,
@@ -57,7 +57,7 @@ class Emitter:
 
     def __init__(self) -> None:
         self.constants: dict[tuple[Type, tuple[int, ...], bytes], Buffer] = {}
-        self.place: Place | None = None
+        self.place: Origin | None = None
         self._body: list[Statement] = []
         self._count = 0
         self._ranges: dict[Var, MaybeInterval] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from kera_hw.graph.nesting import check_nesting
-from kera_hw.graph.node import Export, Node, Origin, Region
+from kera_hw.graph.node import Export, Node, Origin, Region, Scopes
 from kera_hw.loops.program import Buffer, LoopProgram
 from kera_hw.lower import control, elementwise, reductions, tensors
 from kera_hw.lower.emitter import Emitter
@@ -41,26 +41,28 @@ def check_lowerable(region: Region) -> None:
 
 
 def lower_export(
-    export: Export, origins: Mapping[Node, Origin] | None = None, expanding: Collection[str] = ()
+    export: Export, origins: Mapping[Node, Origin] | None = None, expanding: Collection[str] = (),
+    scopes: Mapping[Region, Scopes] | None = None,
 ) -> LoopProgram:
     """The loop program of an export; what it observes follows its results.
 
     Operations in ``expanding`` are written out by their expansions, as a target without them wants it.
     Raises KeraError (K07xx) where an operation has no loops.
     """
-    return lower_with_updates(export, origins, expanding)[0]
+    return lower_with_updates(export, origins, expanding, scopes)[0]
 
 
 @deep_recursion()
 def lower_with_updates(
-    export: Export, origins: Mapping[Node, Origin] | None = None, expanding: Collection[str] = ()
+    export: Export, origins: Mapping[Node, Origin] | None = None, expanding: Collection[str] = (),
+    scopes: Mapping[Region, Scopes] | None = None,
 ) -> tuple[LoopProgram, list[Update]]:
     """The loop program of an export, and which tensors are updated in place and which in copies."""
     check_nesting(export)
     check_lowerable(export.region)
     emit = Emitter()
     rules = {name: rule for name, rule in RULES.items() if name not in expanding}
-    lower = Lowering(emit, rules, origins or {})
+    lower = Lowering(emit, rules, origins or {}, scopes or {})
     params = [
         Buffer(".".join(("in", name, *leaf.path)), element_type(leaf.type), shape_of(leaf.type), "param")
         for name, kind in export.params for leaf in flatten_type(kind)

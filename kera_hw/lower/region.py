@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kera_hw.graph.expand import Expander
-from kera_hw.graph.node import Node, Origin, Ref, Region
-from kera_hw.loops.program import Affine, Literal, Operand, Place, of_var
+from kera_hw.graph.node import Node, Origin, Ref, Region, Scopes, within
+from kera_hw.loops.program import Affine, Literal, Operand, of_var
 from kera_hw.lower.emitter import Emitter, bits_of
 from kera_hw.lower.views import Value, View, whole
 from kera_hw.types import TensorType, Type, element_type, numpy_dtype, shape_of
@@ -23,7 +23,7 @@ class Update:
 
     buffer: str
     why_copied: str
-    place: Place | None
+    place: Origin | None
 
     def __str__(self) -> str:
         where = f"{self.place.path}:{self.place.line}: " if self.place is not None else ""
@@ -38,10 +38,15 @@ class Lowering:
     ``rules`` has one for every operation that is not refused, unless its expansion is what becomes loops.
     """
 
-    def __init__(self, emitter: Emitter, rules: Mapping[str, Rule], origins: Mapping[Node, Origin]) -> None:
+    def __init__(
+        self, emitter: Emitter, rules: Mapping[str, Rule], origins: Mapping[Node, Origin],
+        scopes: Mapping[Region, Scopes],
+    ) -> None:
         self.emit = emitter
         self.rules = rules
         self.origins = origins
+        self.scopes = scopes
+        self._around: Scopes = ()
         self._holders: Counter[str] = Counter()
         self.updates: list[Update] = []
         self._expander = Expander()
@@ -54,6 +59,8 @@ class Lowering:
         last = {ref: node for node in nodes for ref in node.inputs}
         kept = set(region.results)
         values: dict[Ref, Value] = {}
+        outer, around = self.emit.place, self._around
+        self._around = around + self.scopes.get(region, ())
         for node in nodes:  # two arguments may be one buffer, and one be overwritten before the other is read
             if node.opcode == "core.param":
                 self._hold(self._argument(node, args), 1)
@@ -62,6 +69,7 @@ class Lowering:
             for ref in dict.fromkeys(node.inputs):
                 if last[ref] is node and ref not in kept:
                     self._hold(values.pop(ref), -1)
+            self.emit.place = within(self.origins.get(node, outer), self._around)
             for index, value in enumerate(self._node(node, inputs, args)):
                 values[Ref(node, index)] = value
                 self._hold(value, 1)
@@ -73,6 +81,7 @@ class Lowering:
                     self._hold(values.pop(ref), -1)
         for ref in kept:
             self._hold(values[ref], -1)
+        self.emit.place, self._around = outer, around
         return [values[ref] for ref in region.results]
 
     def _hold(self, value: Value, change: int) -> None:
@@ -86,9 +95,6 @@ class Lowering:
         return args[index]
 
     def _node(self, node: Node, inputs: list[Value], args: Sequence[Value]) -> list[Value]:
-        origin = self.origins.get(node)
-        if origin is not None:
-            self.emit.place = Place(origin.path, origin.line)
         if node.opcode == "core.param":
             return [self._argument(node, args)]
         if node.opcode == "core.constant":

@@ -74,6 +74,10 @@ class Meter:
         finally:
             self.general[what] += self.operations - before
 
+    def shares(self) -> dict[str, float]:
+        """The share of the operations that each general circuit has."""
+        return {name: count / self.operations for name, count in self.general.items() if count}
+
     def _refuse(self, what: str) -> None:
         raise LoweringError(Diagnostic(
             "K0610",

@@ -106,6 +106,10 @@ class Builder:
             self._ranges[ref] = found
         return found
 
+    def assume(self, ref: Ref, span: Interval) -> None:
+        """Take it that a parameter lies in an interval."""
+        self._ranges[ref] = span
+
     # Operations
 
     def op(self, opcode: str, /, *inputs: Ref, **attrs: AttrValue) -> Ref:

@@ -41,7 +41,8 @@ class FlatMemory:
     nothing is read before it is written. In a region a memory is a tensor of words: ``tensor.index`` reads
     one, ``tensor.update`` gives the memory after a write, and ``control.select`` between that and the version
     before makes a write conditional. All versions form one chain from the parameter to the result, and a
-    read names the version that it sees. A constant has no result.
+    read names the version that it sees. A constant has no result. ``distance``: items from a write to the
+    first one that may read its address.
     """
 
     name: str
@@ -50,6 +51,7 @@ class FlatMemory:
     initial: tuple[int, ...] | None
     kind: MemoryKind
     origin: Origin | None = None
+    distance: int = 1
 
     @property
     def type(self) -> TensorType:

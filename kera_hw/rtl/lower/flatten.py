@@ -433,5 +433,5 @@ def _flatten(export: Export, store: Store, initiation_interval: int, carry_logic
         in_buses=_widths(buses),
         out_buses=_widths(out_buses),
         origins=store.origins,
-        general={name: count / meter.operations for name, count in meter.general.items() if count},
+        general=meter.shares(),
     )

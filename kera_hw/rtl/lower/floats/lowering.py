@@ -65,12 +65,12 @@ def _cast(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
     source, target = element_type(node.inputs[0].type), element_type(cast(Type, node.attr("type")))
 
     def scalar(value: Ref) -> Ref:
-        return _converted(builder, source, target, value)
+        return converted(builder, source, target, value)
 
     return [elementwise(scalar, args)]
 
 
-def _converted(builder: Builder, source: Type, target: Type, value: Ref) -> Ref:
+def converted(builder: Builder, source: Type, target: Type, value: Ref) -> Ref:
     if source == target:
         return value
     if isinstance(target, FloatType):
@@ -89,7 +89,7 @@ def scalar(builder: Builder, opcode: str, kinds: tuple[Type, ...], result: Type,
         return builder.select(*operands)
     if opcode == "convert.cast":
         if any(isinstance(kind, FloatType) for kind in (*kinds, result)):
-            return _converted(builder, kinds[0], result, *operands)
+            return converted(builder, kinds[0], result, *operands)
         return scalars.apply(builder, opcode, *operands, type=result)
     if isinstance(kinds[0], FloatType):
         return table.apply(builder, opcode, kinds[0], *operands)
@@ -97,15 +97,19 @@ def scalar(builder: Builder, opcode: str, kinds: tuple[Type, ...], result: Type,
 
 
 def _bitcast(builder: Builder, node: Node, args: list[Value]) -> list[Value]:
-    """Bits read as another type: a NaN is made canonical where an integer would show it."""
     source, target = element_type(node.inputs[0].type), element_type(cast(Type, node.attr("type")))
 
     def scalar(value: Ref) -> Ref:
-        if isinstance(source, FloatType) and source != target:
-            value = canonical(builder, source, value)
-        return builder.op("convert.bitcast", value, type=carrier(target))
+        return bitcast(builder, source, target, value)
 
     return [elementwise(scalar, args)]
+
+
+def bitcast(builder: Builder, source: Type, target: Type, value: Ref) -> Ref:
+    """Bits read as another type: a NaN is made canonical where an integer would show it."""
+    if isinstance(source, FloatType) and source != target:
+        value = canonical(builder, source, value)
+    return builder.op("convert.bitcast", value, type=carrier(target))
 
 
 NOUN = table.NOUN
