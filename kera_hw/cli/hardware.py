@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _DEVICE = "A part, such as ecp5-25k; `--device X` and `--target fpga:X` are the same."
 _CLOCK = "Clock to plan for, e.g. 150MHz (default: the device's own)."
-_INTERFACE = "stream (the default: valid/ready) or none (no handshake, at a fixed latency)."
+_INTERFACE = "stream (the default: valid/ready), none (at a fixed latency) or axis (AXI4-Stream)."
+_LANES = "Elements a beat of a tensor over 1,024 bits (default: as many as keep up)."
 _EMITTER = "text (the default, fast), or amaranth: Verilog by way of one Amaranth design."
 _PLAN = "Make the circuit of this plan (of `kera plan --save`, or a plan.json); its options are the plan's."
 _TARGETS = {
@@ -51,6 +52,7 @@ class HardwareRequest:
     dsp: int | None = None
     interface: str | None = None
     emitter: str | None = None
+    lanes: int | None = None
     plan: Path | None = None
 
     @property
@@ -84,6 +86,7 @@ class HardwareRequest:
         return options_with(
             self.plan, device=device, clock_mhz=clock_of_text(self.clock), latency=self.latency,
             interface=self.interface, interval=self.interval, dsp=self.dsp, emitter=self.emitter,
+            lanes=self.lanes,
         )  # fmt: skip
 
 
@@ -110,6 +113,7 @@ _OPTIONS: dict[str, Any] = {
         _Text,
         typer.Option("--interface", metavar="KIND", help=_INTERFACE, autocompletion=complete.interfaces),
     ],
+    "lanes": Annotated[_Number, typer.Option("--lanes", metavar="N", help=_LANES)],
     "emitter": Annotated[
         _Text, typer.Option("--emitter", metavar="HOW", help=_EMITTER, autocompletion=complete.emitters)
     ],

@@ -175,6 +175,7 @@ class Program:
         dsp: int | None = None,
         interface: str | None = None,
         emitter: str | None = None,
+        lanes: int | None = None,
         plan: str | os.PathLike[str] | None = None,
     ) -> Function:
         """The named export on a target; raises KeraError when there is none or the target refuses it.
@@ -187,7 +188,7 @@ class Program:
         export = self._export(name)
         return Function(export, self._executor(
             export, target, plan, device=device, clock_mhz=clock_mhz, latency=latency, interval=interval,
-            dsp=dsp, interface=interface, emitter=emitter,
+            dsp=dsp, interface=interface, emitter=emitter, lanes=lanes,
         ))  # fmt: skip
 
     def stream(
@@ -202,6 +203,7 @@ class Program:
         dsp: int | None = None,
         interface: str | None = None,
         emitter: str | None = None,
+        lanes: int | None = None,
         plan: str | os.PathLike[str] | None = None,
     ) -> Stream:
         """The named export on a target, to be stepped item by item from reset; raises KeraError.
@@ -211,7 +213,7 @@ class Program:
         export = self._export(name)
         return Stream(export, self._executor(
             export, target, plan, device=device, clock_mhz=clock_mhz, latency=latency, interval=interval,
-            dsp=dsp, interface=interface, emitter=emitter,
+            dsp=dsp, interface=interface, emitter=emitter, lanes=lanes,
         ))  # fmt: skip
 
     def _executor(

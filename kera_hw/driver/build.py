@@ -186,11 +186,11 @@ def _implement(design: HardwareDesign, seed: int, directory: Path, progress: Pro
 def verilog_files(design: HardwareDesign) -> dict[str, str]:
     """The module and how it is instantiated, by file name."""
     emitted = design.emitted
-    return {
-        f"{emitted.name}.v": file_verilog(design),
-        f"{emitted.name}_{INSTANCE}.v": verilog_template(emitted.name, emitted.port_map),
-        f"{emitted.name}_{INSTANCE}.py": amaranth_template(emitted.name, emitted.port_map, emitted.protocol),
-    }
+    name, ports = emitted.name, emitted.port_map
+    files = {f"{name}.v": file_verilog(design), f"{name}_{INSTANCE}.v": verilog_template(name, ports)}
+    if emitted.interface in ("stream", "none"):  # others are for tools that know them by their names
+        files[f"{name}_{INSTANCE}.py"] = amaranth_template(name, ports, emitted.port_plan)
+    return files
 
 
 def full_plan(design: HardwareDesign, rounds: list[dict[str, Any]] | None = None) -> dict[str, Any]:

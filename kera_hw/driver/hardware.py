@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.mapping import Mappings, Variant
@@ -17,6 +17,8 @@ from kera_hw.driver.session import identity, single_export_graph
 from kera_hw.graph import Export, Graph, signature
 from kera_hw.graph.nesting import check_nesting
 from kera_hw.rtl.emit.naming import module_name, module_refusal
+from kera_hw.rtl.emit.portplan import netlist_ports, shell_cost
+from kera_hw.rtl.emit.ports import Interface, Pace, PortPlan
 from kera_hw.rtl.lower import FlatDesign
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.schedule.explain import Refusal, spell_path
@@ -24,12 +26,12 @@ from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import has_valid
-from kera_hw.schedule.plan import Plan
+from kera_hw.schedule.plan import Plan, Resources
 from kera_hw.schedule.verifier import verify_plan
 from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile, deep_recursion
 
 if TYPE_CHECKING:
-    from kera_hw.rtl.emit.verilog import Emitted, Emitter, Interface, Style
+    from kera_hw.rtl.emit.verilog import Emitted, Emitter, Style
 
 # What a design is planned for when nobody asks: comfortably within reach of ordinary logic on each family.
 DEFAULT_CLOCK_MHZ = {"ecp5": 150.0, "ice40": 50.0}
@@ -91,7 +93,23 @@ class HardwareDesign:
 
     @property
     def interface(self) -> Interface:
-        return "none" if self.options.interface == "none" else "stream"
+        return cast("Interface", self.options.interface)
+
+    @cached_property
+    def ports(self) -> PortPlan:
+        """All ports, and how values travel on them."""
+        return netlist_ports(self.netlist, self.plan, self.interface, self.export, self.options.lanes)
+
+    @property
+    def pace(self) -> Pace:
+        """The pace at the ports; the plan has that of the pipeline inside."""
+        return self.ports.pace(self.plan.latency_cycles, self.plan.initiation_interval)
+
+    @property
+    def estimate(self) -> Resources:
+        """What the whole design should take: the pipeline, and what its ports stand for."""
+        core, shell = self.plan.estimate, shell_cost(self.ports)
+        return replace(core, lut=core.lut + shell.lut, ff=core.ff + shell.ff)
 
     @property
     def style(self) -> Style:
@@ -111,7 +129,7 @@ class HardwareDesign:
         try:
             return emit_verilog(
                 self.netlist, self.plan, self.interface, self.style, self.emitter, self.graph.fingerprint,
-                self.export,
+                self.export, self.options.lanes,
             )  # fmt: skip
         except ToolError as fault:
             raise KeraError([fault.diagnostic]) from None
@@ -135,7 +153,7 @@ class HardwareDesign:
 
     def plan_json(self) -> dict[str, Any]:
         """What `plan.json` holds before place and route: the headline figures, without the schedule."""
-        estimate = self.plan.estimate
+        estimate, pace = self.estimate, self.pace
         return {
             "function": self.export.name,
             "top": self.emitted.name,
@@ -144,8 +162,9 @@ class HardwareDesign:
             "interface": self.plan.interface,
             "emitter": self.emitted.emitter,
             "clock_mhz": round(self.clock_mhz, 3),
-            "latency_cycles": self.plan.latency_cycles,
-            "initiation_interval": self.plan.initiation_interval,
+            "latency_cycles": pace.latency_cycles,
+            "item_cycles": pace.item_cycles,
+            "initiation_interval": pace.initiation_interval,
             "register_bits": self.plan.register_bits,
             "estimate": {
                 "lut": estimate.lut,
@@ -294,6 +313,11 @@ def _planned(
             f"{found.clock_mhz:g} MHz, and none is longer than {LATENCY.most:,}."
         )
         raise KeraError([Diagnostic("K0604", message)])
+    if found.ports.clashes:
+        taken = found.ports.clashes[0]
+        message = f"Two values of `{export.name}` would share the port {taken}."
+        notes = ("Rename a parameter: a large tensor has ports named after it.",)
+        raise KeraError([Diagnostic("K0612", message, notes=notes)])
     faults = verify_plan(found.netlist, found.plan, DelayModel(found.device, scale))
     if faults:
         raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")

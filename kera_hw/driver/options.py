@@ -60,7 +60,7 @@ class Executor(Protocol):
 
 
 DEFAULT_DEVICE = "ecp5-85k"
-INTERFACES = ("stream", "none")
+INTERFACES = ("stream", "none", "axis")
 EMITTERS = ("text", "amaranth")
 PRODUCTS = ("verilog", "bitstream")
 """What a build may stop at."""
@@ -132,6 +132,7 @@ CLOCK_MHZ = Quantity("clock (`--clock`)", "MHz", 1, 1000, 150)
 LATENCY = Count("latency (`--latency`)", "cycles", 1, 65_530, 12)
 INTERVAL = Count("interval (`--ii`)", "cycles", 1, 65_530, 4)
 DSP = Count("limit of multipliers (`--dsp`)", "blocks", 0, 1_000_000, 8)
+LANES = Count("number of lanes (`--lanes`)", "elements", 1, 65_530, 4)
 PLACEMENT_SEED = Count("seed of placement (`--seed`)", "", 0, 2**31 - 1, 1)
 VECTOR_SEED = Count("seed of items (`--seed`)", "", 0, 2**63 - 1, 1)
 VECTORS = Count("number of items (`--vectors`)", "items", 1, 10_000_000, 1000)
@@ -180,9 +181,10 @@ class TargetOptions:
     """Requests to any target; a target ignores what it has no use for. Raises KeraError for what none takes.
 
     ``device`` is a part's name (`ecp5-85k`). None leaves a choice to the target: ``clock_mhz``, ``latency``
-    and ``interval`` (cycles), ``dsp`` (multiplier blocks that may be used). ``interface`` is one of
-    INTERFACES: valid and ready, or clock and data alone. ``emitter`` is one of EMITTERS: the way to Verilog.
-    ``plan`` is made again instead of a search; the other options are its own.
+    and ``interval`` (cycles), ``dsp`` (multiplier blocks that may be used), ``lanes`` (elements a beat of a
+    tensor that is a channel of its own). ``interface`` is one of INTERFACES: valid and ready, clock and data
+    alone, or AXI4-Streams. ``emitter`` is one of EMITTERS: the way to Verilog. ``plan`` is made again instead
+    of a search; the other options are its own.
     """
 
     device: str = DEFAULT_DEVICE
@@ -192,6 +194,7 @@ class TargetOptions:
     interval: int | None = None
     dsp: int | None = None
     emitter: str = "text"
+    lanes: int | None = None
     plan: GivenPlan | None = None
 
     def __post_init__(self) -> None:
@@ -204,6 +207,7 @@ class TargetOptions:
             "interval": INTERVAL.check_given(self.interval),
             "dsp": DSP.check_given(self.dsp),
             "emitter": check_choice("emitter", self.emitter, EMITTERS),
+            "lanes": LANES.check_given(self.lanes),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kera_hw.rtl.emit.verilog import Emitted, Emitter, Interface, Style, emit_verilog, model_text
+from kera_hw.rtl.emit.ports import Interface
+from kera_hw.rtl.emit.verilog import Emitted, Emitter, Style, emit_verilog, model_text
 from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
 from kera_hw.rtl.sim.words import from_words, to_words
 from kera_hw.rtl.toolchain.tools import require

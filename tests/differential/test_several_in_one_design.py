@@ -11,7 +11,7 @@ import pytest
 import kera_hw
 from kera_hw.driver.hardware import design_hardware
 from kera_hw.driver.options import TargetOptions
-from kera_hw.rtl.emit.ports import Port
+from kera_hw.rtl.emit.ports import Value, plan_ports
 from kera_hw.rtl.emit.verilog import Emitted
 from kera_hw.rtl.sim.bench import simulate
 from kera_hw.rtl.sim.words import from_words, to_words
@@ -82,14 +82,10 @@ def chained(parts: list[Emitted]) -> Emitted:
             f".in_x(data[{16 * k + 15}:{16 * k}]), .out_valid(valid[{k + 1}]), .out_ready(ready[{k + 1}]), "
             f".out_data(data[{16 * k + 31}:{16 * k + 16}]));"
         )
-    control = (("in_valid", "input"), ("in_ready", "output"), ("out_valid", "output"), ("out_ready", "input"))
-    ports = [Port("clk", "input", 1), Port("rst", "input", 1)]
-    ports += [Port(name, direction, 1) for name, direction in control]
-    ports += [Port("in_x", "input", 16), Port("out_data", "output", 16)]
+    plan = plan_ports([Value("in_x", 16)], [Value("out_data", 16)], "stream", "stream", 1)
+    latency = sum(part.latency_cycles for part in parts)
     text = "\n".join([*(part.verilog for part in parts), *lines, "endmodule", ""])
-    return Emitted(
-        "trio", text, "stream", "ecp5", tuple(ports), sum(part.latency_cycles for part in parts), 1, 0, {}
-    )
+    return Emitted("trio", text, "ecp5", plan, plan.pace(latency, 1), None, 0, {})
 
 
 def expected(program: kera_hw.Program, items: list[int]) -> list[int]:

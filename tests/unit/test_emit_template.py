@@ -19,7 +19,8 @@ from kera_hw.driver.interp_target import InterpExecutor
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.sampling import random_value, to_bits
 from kera_hw.rtl.emit.convert import module_verilog
-from kera_hw.rtl.emit.ports import Port
+from kera_hw.rtl.emit.ports import Value as Carried
+from kera_hw.rtl.emit.ports import plan_ports
 from kera_hw.rtl.emit.template import verilog_template
 from kera_hw.rtl.sim.bench import simulate
 from kera_hw.rtl.sim.words import from_words, to_words
@@ -158,21 +159,21 @@ def test_the_verilog_template(built: tuple[HardwareDesign, Path], tmp_path: Path
     assert lint([core, template], name, allowed=("DECLFILENAME", "UNUSEDSIGNAL")) == []
     assert icarus_problems([core, template], name, tmp_path) == []
     inputs, results = inputs_and_results(design)
-    ports: list[Port] = []
+    sides: dict[str, list[Carried]] = {"input": [], "output": []}
     columns: dict[str, list[int]] = {}
     for port in emitted.port_map:
-        if port.type is None:
-            ports.append(Port(port.name, port.direction, port.width))
         for leaf in port.leaves:
             own = "_".join(leaf.names) + ("_" if leaf.names[-1] == "wire" or leaf.names == ("table",) else "")
-            ports.append(Port(own, port.direction, leaf.width * leaf.count))
+            side = sides[port.direction]
+            side.append(Carried(own, leaf.width * leaf.count, len(side)))
             given = results if port.kind == "result" else inputs[leaf.names[0]]
             row = leaf.to_json()
             columns[own] = [
                 sum(bits << k * leaf.width for k, (_, bits) in enumerate(leaf_bits(row, given, item)))
                 for item in range(ITEMS)
             ]
-    whole = replace(emitted, name=name, ports=tuple(ports), verilog=core.read_text() + template.read_text())
+    plan = plan_ports(sides["input"], sides["output"], emitted.interface, emitted.protocol, 1)
+    whole = replace(emitted, name=name, port_plan=plan, verilog=core.read_text() + template.read_text())
     run = simulate(whole, [to_words(columns[p.name], p.width) for p in whole.data_inputs])
     assert run.fault is None
     for port, words in zip(whole.data_outputs, run.outputs):

@@ -24,8 +24,11 @@ _MAX_VERILOG_BYTES = 400_000
 def wave_svg(design: HardwareDesign, simulated: bool) -> str | None:
     """Clock, handshake and buses of the first items: ``simulated`` in Verilator, else as the plan has them.
 
-    None without a simulator, for designs that take long to compile, and for pipelines too long to draw.
+    None without a simulator, for designs that take long to compile, for pipelines too long to draw, and where
+    the ports carry beats.
     """
+    if design.ports.surrounds_core:
+        return None
     cycles = design.plan.latency_cycles + (_ITEMS + 1) * design.plan.initiation_interval
     too_large = cycles > _MAX_CYCLES or len(design.emitted.verilog) > _MAX_VERILOG_BYTES
     if too_large or not design.export.params:
@@ -49,7 +52,7 @@ def _planned(design: HardwareDesign, words: list[Words]) -> SimRun:
     outputs = tuple(to_words(results[port.name], port.width) for port in design.emitted.data_outputs)
     accepts = np.arange(_ITEMS, dtype=np.uint64) * np.uint64(design.plan.initiation_interval)
     emits = accepts + np.uint64(design.plan.latency_cycles)
-    return SimRun(outputs, accepts, emits, int(emits[-1]) + 1, None)
+    return SimRun(outputs, accepts, emits, emits, int(emits[-1]) + 1, None)
 
 
 def _draw(design: HardwareDesign, words: list[Words], run: SimRun) -> str:

@@ -17,10 +17,11 @@ from amaranth.lib.wiring import In, Out
 from kera_hw.graph.node import Export, signature
 from kera_hw.rtl.emit.amaranth_datapath import AmaranthDatapath
 from kera_hw.rtl.emit.handshake import StreamShell, ValidShell, shell_of
-from kera_hw.rtl.emit.layout import Protocol, control_of
+from kera_hw.rtl.emit.layout import control_of
 from kera_hw.rtl.emit.naming import field_name
+from kera_hw.rtl.emit.ports import Interface, Protocol
 from kera_hw.rtl.emit.shapes import shape_of_type
-from kera_hw.rtl.emit.verilog import LIBRARY, Emitted, Interface, Style, model_text, shell_spec
+from kera_hw.rtl.emit.verilog import LIBRARY, Emitted, Style, model_text, shell_spec
 from kera_hw.rtl.lower.flatten import parameter_buses, result_buses
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan

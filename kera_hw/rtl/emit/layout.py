@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.naming import Names, unique_stems
+from kera_hw.rtl.emit.ports import Protocol
 from kera_hw.schedule.fpga.bits import Segment
 from kera_hw.schedule.fpga.cells import Cell, StateNext
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import has_valid
 from kera_hw.schedule.plan import Plan
-
-Protocol = Literal["stream", "valid", "none"]
-"""How items come and go: by valid and ready, by valid alone (nothing stalls), or one in every cycle."""
 
 
 @dataclass(frozen=True, slots=True)

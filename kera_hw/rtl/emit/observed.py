@@ -36,25 +36,32 @@ class Record:
 
 
 def with_observations(design: Emitted, observing: Emitted, shown: Sequence[Flag | Record]) -> str:
-    """The design's Verilog with the observing circuit in it. Both have a handshake or valid bits."""
-    lines = ["`ifndef SYNTHESIS", *_instance(design, observing), *_display(design.name, shown), "`endif"]
-    head, body, rest = _split_top(design)
+    """The design's Verilog with the observing circuit in it. Both have a handshake or valid bits.
+
+    It stands in the module that takes whole items, which is not the top where those come in beats.
+    """
+    clock = design.port_plan.clock
+    display = _display(design.name, shown, clock)
+    lines = ["`ifndef SYNTHESIS", *_instance(design, observing, clock), *display, "`endif"]
+    head, body, rest = _split_core(design)
     inside = body.replace("endmodule", "\n".join([*lines, "endmodule"]), 1)
     parts = [head + inside + rest.rstrip(), "", "`ifndef SYNTHESIS", observing.verilog, "`endif", ""]
     return "\n".join(parts)
 
 
-def _split_top(design: Emitted) -> tuple[str, str, str]:
-    """The text before the top module, that module up to its end, and what follows."""
-    found = re.search(rf"^module {re.escape(escaped(design.name).rstrip())}\b", design.verilog, re.MULTILINE)
+def _split_core(design: Emitted) -> tuple[str, str, str]:
+    """The text before the module that takes items, that module up to its end, and what follows."""
+    assert design.core is not None
+    name = re.escape(escaped(design.core.module).rstrip())
+    found = re.search(rf"^module {name}\b", design.verilog, re.MULTILINE)
     assert found is not None
     end = design.verilog.index("endmodule", found.start()) + len("endmodule")
     return design.verilog[: found.start()], design.verilog[found.start() : end], design.verilog[end:]
 
 
-def _instance(design: Emitted, observing: Emitted) -> list[str]:
+def _instance(design: Emitted, observing: Emitted, clock: str) -> list[str]:
     accepted = "in_valid & in_ready" if design.protocol == "stream" else "in_valid"
-    pins = [".clk(clk)", ".rst(rst)", f".in_valid({accepted})", ".out_valid(observed_valid)"]
+    pins = [f".clk({clock})", ".rst(rst)", f".in_valid({accepted})", ".out_valid(observed_valid)"]
     if observing.protocol == "stream":
         pins += [".out_ready(1'b1)", ".in_ready()"]
     wires = ["  wire observed_valid;"]
@@ -69,7 +76,7 @@ def _instance(design: Emitted, observing: Emitted) -> list[str]:
     ]
 
 
-def _display(name: str, shown: Sequence[Flag | Record]) -> list[str]:
+def _display(name: str, shown: Sequence[Flag | Record], clock: str) -> list[str]:
     body: list[str] = []
     counters: list[str] = []
     for item in shown:
@@ -91,7 +98,8 @@ def _display(name: str, shown: Sequence[Flag | Record]) -> list[str]:
             ]
     return [
         *counters, "  integer observed_item;", "  initial observed_item = 0;",
-        "  always @(posedge clk)", "    if (rst) observed_item <= 0;", "    else if (observed_valid) begin",
+        f"  always @(posedge {clock})", "    if (rst) observed_item <= 0;",
+        "    else if (observed_valid) begin",
         *body, "      observed_item <= observed_item + 1;", "    end",
         "  /* verilator lint_on PINCONNECTEMPTY */", "  /* verilator lint_on WIDTH */",
     ]

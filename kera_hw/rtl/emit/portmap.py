@@ -7,15 +7,11 @@ from math import prod
 from typing import Literal
 
 from kera_hw.graph.node import Export
-from kera_hw.rtl.emit.ports import Port
+from kera_hw.rtl.emit.ports import Bundle, PortPlan
 from kera_hw.rtl.lower.flatten import parameter_buses, result_buses
 from kera_hw.types import FixType, IntType, StructType, TensorType, TupleType, Type, bit_width
 
-Kind = Literal["clock", "reset", "valid", "ready", "parameter", "result"]
-_CONTROL: dict[str, Kind] = {
-    "clk": "clock", "rst": "reset", "in_valid": "valid", "out_valid": "valid", "in_ready": "ready",
-    "out_ready": "ready",
-}
+Kind = Literal["clock", "reset", "valid", "ready", "last", "parameter", "result"]
 _INDICES = "ijklmnpqrs"
 
 
@@ -74,7 +70,11 @@ class MappedLeaf:
 
 @dataclass(frozen=True, slots=True)
 class MappedPort:
-    """A port of the top module with what it carries; ``type`` is None for control."""
+    """A port of the top module with what it carries; ``type`` is None for control.
+
+    A tensor in ``beats`` has its whole type, and the leaves of one beat: where its paths have an ``i``, that
+    counts the elements of the beat, and the first index is that of the tensor's elements in row-major order.
+    """
 
     name: str
     direction: str
@@ -82,6 +82,7 @@ class MappedPort:
     kind: Kind
     type: Type | None = None
     leaves: tuple[MappedLeaf, ...] = ()
+    beats: int = 1
 
     def to_json(self) -> dict[str, object]:
         """Plain JSON object."""
@@ -90,10 +91,12 @@ class MappedPort:
         }
         if self.type is not None:
             row |= {"type": str(self.type), "leaves": [leaf.to_json() for leaf in self.leaves]}
+        if self.beats > 1:
+            row["beats"] = self.beats
         return row
 
 
-def port_map(export: Export, ports: Sequence[Port]) -> tuple[MappedPort, ...]:
+def port_map(export: Export, plan: PortPlan) -> tuple[MappedPort, ...]:
     """The ports in their order with the leaves they carry."""
     values: dict[str, tuple[Kind, str, Type]] = {}
     for (name, _), (bus, kind) in zip(export.params, parameter_buses(export)):
@@ -101,15 +104,53 @@ def port_map(export: Export, ports: Sequence[Port]) -> tuple[MappedPort, ...]:
     several = isinstance(export.result, TupleType)
     for k, (bus, kind) in enumerate(result_buses(export)):
         values[bus] = ("result", f"result.{k}" if several else "result", kind)
-    found: list[MappedPort] = []
-    for port in ports:
-        if port.name in _CONTROL:
-            found.append(MappedPort(port.name, port.direction, port.width, _CONTROL[port.name]))
-        else:
-            what, path, kind = values[port.name]
+    kinds: dict[str | None, Kind] = {plan.clock: "clock"}
+    if plan.reset is not None:
+        kinds[plan.reset.name] = "reset"
+    carried: dict[str, MappedPort] = {}
+    for bundle in plan.bundles:
+        kinds |= {bundle.valid: "valid", bundle.ready: "ready", bundle.last: "last"}
+        carried |= {port.name: port for port in _carried(bundle, values)}
+    return tuple(
+        MappedPort(port.name, port.direction, port.width, kinds[port.name])
+        if port.name in kinds else carried[port.name]
+        for port in plan.ports
+    )
+
+
+def _carried(bundle: Bundle, values: dict[str, tuple[Kind, str, Type]]) -> Iterator[MappedPort]:
+    """The payload of a bundle with the leaves of its values."""
+    channel = bundle.channel
+    if channel.in_beats:
+        (port,), (value,) = bundle.payload, channel.values
+        what, path, kind = values[value.bus]
+        assert isinstance(kind, TensorType), "tensors alone come in beats"
+        lanes, index = channel.lanes, index_name(0)
+        number = f"{lanes}*beat + {index}" if lanes > 1 else "beat"
+        leaves = tuple(_elements(kind.element, f"{path}[{number}]", tuple(path.split(".")), lanes))
+        yield MappedPort(port.name, port.direction, port.width, what, kind, leaves, channel.beats)
+    elif bundle.packed:
+        (port,), low, leaves = bundle.payload, 0, list[MappedLeaf]()
+        kinds = [values[value.bus][2] for value in channel.values]
+        for value in channel.values:
+            _, path, kind = values[value.bus]
+            leaves += _leaves(kind, path, tuple(path.split(".")), low, (), ())
+            low += value.width
+        what: Kind = "parameter" if channel.direction == "input" else "result"
+        whole = kinds[0] if len(kinds) == 1 else TupleType(tuple(kinds))
+        yield MappedPort(port.name, port.direction, port.width, what, whole, tuple(leaves))
+    else:
+        for port, value in zip(bundle.payload, channel.values, strict=True):
+            what, path, kind = values[value.bus]
             leaves = tuple(_leaves(kind, path, tuple(path.split(".")), 0, (), ()))
-            found.append(MappedPort(port.name, port.direction, port.width, what, kind, leaves))
-    return tuple(found)
+            yield MappedPort(port.name, port.direction, port.width, what, kind, leaves)
+
+
+def _elements(kind: Type, path: str, names: tuple[str, ...], lanes: int) -> Iterator[MappedLeaf]:
+    """The leaves of a beat."""
+    stride = bit_width(kind)
+    shape, strides = ((lanes,), (stride,)) if lanes > 1 else ((), ())
+    yield from _leaves(kind, path, names, 0, shape, strides)
 
 
 def _leaves(
@@ -142,7 +183,8 @@ def map_lines(ports: Sequence[MappedPort]) -> list[str]:
     for port in ports:
         if port.type is None:
             continue
-        lines.append(f"{port.name}: {port.type}, {port.width} bit{'s' if port.width > 1 else ''}")
+        beats = f" in each of {port.beats} beats" if port.beats > 1 else ""
+        lines.append(f"{port.name}: {port.type}, {port.width} bit{'s' if port.width > 1 else ''}{beats}")
         rows = [(leaf.bits, f"{leaf.path}: {leaf.type}") for leaf in port.leaves]
         if len(rows) == 1 and not port.leaves[0].shape and len(port.leaves[0].names) == 1:
             continue

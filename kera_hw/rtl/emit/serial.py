@@ -1,8 +1,9 @@
-"""A shell for designs with more ports than a package has pins: items come and go eight bits at a time.
+"""A shell for designs with more ports than a package has pins: beats come and go eight bits at a time.
 
-The shell collects an item from ``serial_in`` (least significant byte first, buses in port order), offers it
-to the core, and sends each result out on ``serial_out`` the same way. Both sides keep valid/ready: a byte
-moves when both are high. Without a handshake, ``shift_in`` moves bytes into the input register, which the
+The shell collects a beat from ``serial_in`` (least significant byte first, buses in port order, then the bit
+that marks a last beat), offers it to the core, and sends each result out on ``serial_out`` the same way. Both
+sides keep valid/ready: a byte moves when both are high. A design of several channels has pins for each, such
+as ``serial_in_image``. Without a handshake, ``shift_in`` moves bytes into the input register, which the
 core sees all the time; ``start`` says that it holds an item, if the core is to be told; ``capture`` takes the
 results into the output register, or ``done`` says that they were, and ``shift_out`` moves that register on.
 """
@@ -12,7 +13,7 @@ from amaranth.hdl import Cat, ClockDomain, Elaboratable, Instance, Module, Signa
 
 from kera_hw.rtl.emit.convert import module_verilog
 from kera_hw.rtl.emit.naming import inner_name
-from kera_hw.rtl.emit.ports import Port
+from kera_hw.rtl.emit.ports import Bundle, Port
 from kera_hw.rtl.emit.verilog import Emitted
 
 BEAT_BITS = 8
@@ -34,16 +35,98 @@ def _beats(ports: tuple[Port, ...]) -> int:
     return max(1, -(-sum(port.width for port in ports) // BEAT_BITS))
 
 
-class _Serial(Elaboratable):
+class _StreamSerial(Elaboratable):
+    """Collects and sends beats for every bundle of the design."""
+
+    def __init__(self, emitted: Emitted) -> None:
+        self.emitted, self.plan = emitted, emitted.port_plan
+        self.clk, self.rst = Signal(name="clk"), Signal(name="rst")
+        self.pins: dict[str, tuple[Signal, Signal, Signal]] = {}
+        for channel in self.plan.channels:
+            name = f"serial_{channel.name}"
+            self.pins[channel.name] = (
+                Signal(BEAT_BITS, name=name), Signal(name=f"{name}_valid"), Signal(name=f"{name}_ready")
+            )
+
+    def ports(self) -> list[Signal]:
+        """All pins."""
+        return [self.clk, self.rst, *(pin for pins in self.pins.values() for pin in pins)]
+
+    def elaborate(self, platform: object) -> Module:
+        """Called by Amaranth."""
+        m = Module()
+        m.domains.sync = sync = ClockDomain("sync")
+        sync.clk, sync.rst = self.clk, self.rst
+        wires: dict[str, Value] = {f"i_{self.plan.clock}": self.clk}
+        reset = self.plan.reset
+        if reset is not None:
+            wires[f"i_{reset.name}"] = ~self.rst if reset.active_low else self.rst
+        for bundle in self.plan.bundles:
+            side = self._collect if bundle.channel.direction == "input" else self._send
+            wires |= side(m, bundle)
+        m.submodules.core = Instance(self.emitted.name, **wires)
+        return m
+
+    def _collect(self, m: Module, bundle: Bundle) -> dict[str, Value]:
+        """The beats that go into the design, from their pins."""
+        name, beats = bundle.channel.name, _bytes(bundle)
+        data, valid, ready = self.pins[name]
+        collected = Signal(BEAT_BITS * beats, name=f"{name}_collected")
+        have, full = Signal(range(beats + 1), name=f"{name}_have"), Signal(name=f"{name}_complete")
+        taken = Signal(name=f"{name}_wanted")
+        m.d.comb += [full.eq(have == beats), ready.eq(~full & ~self.rst)]
+        with m.If(full & taken):
+            m.d.sync += have.eq(0)
+        with m.Elif(valid & ready):
+            m.d.sync += [have.eq((have + 1)[: len(have)]), collected.eq(Cat(collected, data)[BEAT_BITS:])]
+        wires: dict[str, Value] = {f"i_{bundle.valid}": full, f"o_{bundle.ready}": taken}
+        low = 0
+        for port in _moved(bundle):
+            wires[f"i_{port.name}"] = collected[low : low + port.width]
+            low += port.width
+        return wires
+
+    def _send(self, m: Module, bundle: Bundle) -> dict[str, Value]:
+        """The beats that come out of the design, to their pins."""
+        name, beats = bundle.channel.name, _bytes(bundle)
+        data, valid, ready = self.pins[name]
+        results = [Signal(port.width, name=port.name) for port in _moved(bundle)]
+        sending = Signal(BEAT_BITS * beats, name=f"{name}_sending")
+        left, idle = Signal(range(beats + 1), name=f"{name}_left"), Signal(name=f"{name}_idle")
+        offered = Signal(name=f"{name}_offered")
+        m.d.comb += [data.eq(sending[:BEAT_BITS]), idle.eq(~left.any()), valid.eq(~idle)]
+        with m.If(idle & offered):
+            m.d.sync += [left.eq(beats), sending.eq(Cat(*results))]
+        with m.Elif(valid & ready):
+            m.d.sync += [left.eq((left - 1)[: len(left)]), sending.eq(sending[BEAT_BITS:])]
+        wires: dict[str, Value] = {f"o_{bundle.valid}": offered, f"i_{bundle.ready}": idle}
+        return wires | {f"o_{signal.name}": signal for signal in results}
+
+
+def _moved(bundle: Bundle) -> tuple[Port, ...]:
+    """What moves with a beat."""
+    last = () if bundle.last is None else (Port(bundle.last, bundle.channel.direction, 1),)
+    return (*bundle.payload, *last)
+
+
+def _bytes(bundle: Bundle) -> int:
+    """Bytes of a beat on the pins."""
+    return _beats(_moved(bundle))
+
+
+class _ShiftedSerial(Elaboratable):
+    """Both registers are moved from outside."""
+
     def __init__(self, emitted: Emitted) -> None:
         self.emitted = emitted
-        self.in_beats, self.out_beats = _beats(emitted.data_inputs), _beats(emitted.data_outputs)
+        in_beats, out_beats = _beats(emitted.data_inputs), _beats(emitted.data_outputs)
         self.clk, self.rst = Signal(name="clk"), Signal(name="rst")
         self.serial_in = Signal(BEAT_BITS, name="serial_in")
         self.serial_out = Signal(BEAT_BITS, name="serial_out")
-        self.collected = Signal(BEAT_BITS * self.in_beats, name="collected")
+        self.collected = Signal(BEAT_BITS * in_beats, name="collected")
         self.results = [Signal(port.width, name=port.name) for port in emitted.data_outputs]
-        self.sending = Signal(BEAT_BITS * self.out_beats, name="sending")
+        self.sending = Signal(BEAT_BITS * out_beats, name="sending")
+        self.shift_in, self.shift_out = Signal(name="shift_in"), Signal(name="shift_out")
 
     def core(self, **control: Value) -> Instance:
         """The design, its inputs cut from the collected bits."""
@@ -63,61 +146,10 @@ class _Serial(Elaboratable):
             sync.rst = self.rst
         module.d.comb += self.serial_out.eq(self.sending[:BEAT_BITS])
 
-    def collect(self) -> Value:
-        """The input register after one more beat."""
-        return Cat(self.collected, self.serial_in)[BEAT_BITS:]
-
-
-class _StreamSerial(_Serial):
-    def __init__(self, emitted: Emitted) -> None:
-        super().__init__(emitted)
-        self.in_valid, self.in_ready = Signal(name="serial_in_valid"), Signal(name="serial_in_ready")
-        self.out_valid, self.out_ready = Signal(name="serial_out_valid"), Signal(name="serial_out_ready")
-
-    def ports(self) -> list[Signal]:
-        """All pins."""
-        return [
-            self.clk, self.rst, self.serial_in, self.in_valid, self.in_ready,
-            self.serial_out, self.out_valid, self.out_ready,
-        ]
-
-    def elaborate(self, platform: object) -> Module:
-        """Called by Amaranth."""
-        m = Module()
-        self.domain(m, reset=True)
-        have = Signal(range(self.in_beats + 1), name="beats_collected")
-        left = Signal(range(self.out_beats + 1), name="beats_to_send")
-        full, idle = Signal(name="item_complete"), Signal(name="sender_idle")
-        core_ready, core_valid = Signal(name="core_in_ready"), Signal(name="core_out_valid")
-        m.d.comb += [
-            full.eq(have == self.in_beats), self.in_ready.eq(~full & ~self.rst),
-            idle.eq(~left.any()), self.out_valid.eq(~idle),
-        ]
-        with m.If(full & core_ready):
-            m.d.sync += have.eq(0)
-        with m.Elif(self.in_valid & self.in_ready):
-            m.d.sync += [have.eq((have + 1)[: len(have)]), self.collected.eq(self.collect())]
-        with m.If(idle & core_valid):
-            m.d.sync += [left.eq(self.out_beats), self.sending.eq(Cat(*self.results))]
-        with m.Elif(self.out_valid & self.out_ready):
-            m.d.sync += [left.eq((left - 1)[: len(left)]), self.sending.eq(self.sending[BEAT_BITS:])]
-        m.submodules.core = self.core(
-            i_rst=self.rst, i_in_valid=full, o_in_ready=core_ready, o_out_valid=core_valid, i_out_ready=idle,
-        )
-        return m
-
-
-class _ShiftedSerial(_Serial):
-    """Both registers are moved from outside."""
-
-    def __init__(self, emitted: Emitted) -> None:
-        super().__init__(emitted)
-        self.shift_in, self.shift_out = Signal(name="shift_in"), Signal(name="shift_out")
-
     def shifts(self, module: Module, capture: Value) -> None:
         """The registers; ``capture`` takes the core's results."""
         with module.If(self.shift_in):
-            module.d.sync += self.collected.eq(self.collect())
+            module.d.sync += self.collected.eq(Cat(self.collected, self.serial_in)[BEAT_BITS:])
         with module.If(capture):
             module.d.sync += self.sending.eq(Cat(*self.results))
         with module.Elif(self.shift_out):

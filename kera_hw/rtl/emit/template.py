@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kera_hw.rtl.emit.layout import Protocol
 from kera_hw.rtl.emit.naming import escaped, field_name, free_name, inner_name
 from kera_hw.rtl.emit.portmap import MappedLeaf, MappedPort, index_name
+from kera_hw.rtl.emit.ports import Bundle, PortPlan
 from kera_hw.rtl.emit.text import declared_range
 from kera_hw.types import (
     BoolType,
@@ -145,38 +145,36 @@ _IMPORTED = {
     "ClockSignal", "In", "Instance", "Module", "Out", "Path", "ResetSignal", "Value", "data", "signed",
     "stream", "unsigned", "wiring", "PARAMETERS", "RESULTS",
 }
-# Control ports by protocol: direction, port of the module, what it is connected to.
-_STREAM = (
-    ("i", "in_valid", "self.i.valid"), ("o", "in_ready", "self.i.ready"), ("o", "out_valid", "self.o.valid"),
-    ("i", "out_ready", "self.o.ready"),
-)
-_VALID = (("i", "in_valid", "self.in_valid"), ("o", "out_valid", "self.out_valid"))
-_CONTROL: dict[Protocol, tuple[tuple[str, str, str], ...]] = {"stream": _STREAM, "valid": _VALID, "none": ()}
+_VALID = ("    in_valid: In(1)", "    out_valid: Out(1)")
 
 
-def amaranth_template(top: str, ports: Sequence[MappedPort], protocol: Protocol) -> str:
-    """A component in the shapes of the types around an instance of the top module; needs Amaranth alone."""
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A side of the component: a stream or a struct with the values of one bundle."""
+
+    line: str
+    pins: tuple[tuple[str, str, str], ...]  # direction, port of the module, what it is connected to
+
+
+def amaranth_template(top: str, ports: Sequence[MappedPort], plan: PortPlan) -> str:
+    """A component in the shapes of the types around an instance of the top module; needs Amaranth alone.
+
+    ``i`` and ``o`` have the values that move together, a tensor in beats has a stream of its own.
+    """
     shapes = _Shapes({}, [], set(_IMPORTED))
-    payload = ".payload" if protocol == "stream" else ""
-    pins = [("i", "clk", "ClockSignal()")]
-    if protocol != "none":
-        pins.append(("i", "rst", "ResetSignal(allow_reset_less=True)"))
-    pins += _CONTROL[protocol]
+    by_name = {port.name: port for port in ports}
+    pins = [("i", plan.clock, "ClockSignal()")]
+    if plan.reset is not None:
+        reset = "ResetSignal(allow_reset_less=True)"
+        pins.append(("i", plan.reset.name, f"~{reset}" if plan.reset.active_low else reset))
     layouts: list[str] = []
-    for kind, prefix, side in (("parameter", "in_", "i"), ("result", "out_", "o")):
-        mine = [(port, port.type) for port in ports if port.kind == kind and port.type is not None]
-        fields = [(field_name(port.name.removeprefix(prefix)), kind) for port, kind in mine]
-        layouts.append(f"{kind.upper()}S = {shapes.struct(fields)}")
-        for (port, _), (field, _) in zip(mine, fields):
-            pins.append((side, port.name, f"Value.cast(self.{side}{payload}[{quoted(field)}])"))
+    members = [_member(bundle, by_name, shapes, layouts) for bundle in plan.bundles]
+    pins += [pin for member in members for pin in member.pins]
     words = "".join(word.capitalize() for word in top.split("_"))
     component = free_name(f"{words}Kernel", shapes.taken)
-    inputs, outputs = (
-        f"stream.Signature({name})" if protocol == "stream" else name for name in ("PARAMETERS", "RESULTS")
-    )
-    valid = ["    in_valid: In(1)", "    out_valid: Out(1)"] if protocol == "valid" else []
-    hdl = ["ClockSignal", "Instance", "Module", *(["ResetSignal"] if protocol != "none" else []), "Value"]
-    library = ["data", *(["stream"] if protocol == "stream" else []), "wiring"]
+    streams = plan.protocol == "stream"
+    hdl = ["ClockSignal", "Instance", "Module", *(["ResetSignal"] if plan.reset else []), "Value"]
+    library = ["data", *(["stream"] if streams else []), "wiring"]
     file = quoted(f"{top}.v")
     return "\n".join([
         f'"""`{top}` as an Amaranth component: an instance of the module in {top}.v, beside this file."""',
@@ -185,7 +183,7 @@ def amaranth_template(top: str, ports: Sequence[MappedPort], protocol: Protocol)
         f"from amaranth.lib import {', '.join(library)}",
         "from amaranth.lib.wiring import In, Out", "", *shapes.lines, *layouts, "", "",
         f"class {component}(wiring.Component):",
-        f"    i: In({inputs})", f"    o: Out({outputs})", *valid, "",
+        *(member.line for member in members), *(_VALID if plan.protocol == "valid" else ()), "",
         "    def elaborate(self, platform):",
         '        if hasattr(platform, "add_file"):',
         f"            platform.add_file({file}, (Path(__file__).parent / {file}).read_text())",
@@ -193,6 +191,44 @@ def amaranth_template(top: str, ports: Sequence[MappedPort], protocol: Protocol)
         *(f"            ({quoted(side)}, {quoted(pin)}, {value})," for side, pin, value in pins),
         "        )", "        return m", "",
     ])
+
+
+def _member(
+    bundle: Bundle, ports: Mapping[str, MappedPort], shapes: _Shapes, layouts: list[str],
+) -> _Member:
+    """The side of a bundle; its layout becomes a line of ``layouts``."""
+    channel = bundle.channel
+    side, way, prefix = ("i", "In", "in_") if channel.direction == "input" else ("o", "Out", "out_")
+    back = "o" if side == "i" else "i"
+    suffix = f"{channel.name}_".removeprefix(prefix).removesuffix("_")
+    member = field_name("_".join(part for part in (side, suffix) if part))
+    layout = {"i": "PARAMETERS", "o": "RESULTS"}.get(member) or free_name(member.upper(), shapes.taken)
+    base = f"self.{member}.payload" if bundle.ready is not None else f"self.{member}"
+    pins: list[tuple[str, str, str]] = []
+    if bundle.valid is not None:
+        held = f"self.{member}.valid" if bundle.ready is not None else f"self.{bundle.valid}"
+        pins.append((side, bundle.valid, held))
+    if bundle.ready is not None:
+        pins.append((back, bundle.ready, f"self.{member}.ready"))
+    kinds = [ports[port.name].type for port in bundle.payload]
+    if channel.in_beats:
+        (kind,) = kinds
+        assert isinstance(kind, TensorType)
+        beat = f"data.ArrayLayout({shapes.of(kind.element)}, {channel.lanes})"
+        layouts.append(f'{layout} = data.StructLayout({{"data": {beat}, "last": unsigned(1)}})')
+        pins.append((side, bundle.payload[0].name, f'Value.cast({base}["data"])'))
+        assert bundle.last is not None
+        pins.append((side, bundle.last, f'{base}["last"]'))
+    else:
+        fields = [field_name(port.name.removeprefix(prefix)) for port in bundle.payload]
+        shaped = [(field, kind) for field, kind in zip(fields, kinds) if kind is not None]
+        layouts.append(f"{layout} = {shapes.struct(shaped)}")
+        pins += [
+            (side, port.name, f"Value.cast({base}[{quoted(field)}])")
+            for port, field in zip(bundle.payload, fields)
+        ]
+    shape = f"stream.Signature({layout})" if bundle.ready is not None else layout
+    return _Member(f"    {member}: {way}({shape})", tuple(pins))
 
 
 def quoted(text: str) -> str:

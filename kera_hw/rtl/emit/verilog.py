@@ -12,25 +12,36 @@ from amaranth.hdl import Elaboratable, Instance
 
 from kera_hw.graph.node import Export, Origin
 from kera_hw.rtl.emit.amaranth_datapath import AmaranthDatapath, place_of
+from kera_hw.rtl.emit.channels import BundleShell, ChannelCore
 from kera_hw.rtl.emit.convert import Inside, module_verilog
 from kera_hw.rtl.emit.handshake import (
     MOST_DATA_BITS,
     Connections,
+    Shell,
     ShellSpec,
+    StreamShell,
     instantiated,
     shell_of,
 )
-from kera_hw.rtl.emit.layout import Control, Layout, Protocol, control_of
+from kera_hw.rtl.emit.layout import Control, Layout, control_of
 from kera_hw.rtl.emit.naming import inner_name, module_name, with_own_helpers
 from kera_hw.rtl.emit.pipeline import write_datapath
 from kera_hw.rtl.emit.portmap import MappedPort, map_lines, port_map
-from kera_hw.rtl.emit.ports import Port
+from kera_hw.rtl.emit.portplan import netlist_ports
+from kera_hw.rtl.emit.ports import (
+    Channel,
+    Core,
+    Interface,
+    Pace,
+    Port,
+    PortPlan,
+    Protocol,
+)
 from kera_hw.rtl.emit.styles import TEXT_STYLES, Style
 from kera_hw.schedule.fpga.bits import bits_width
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 
-Interface = Literal["stream", "none"]
 Emitter = Literal["text", "amaranth"]
 
 # A result's unread bits are left for synthesis to drop, which a linter would rather not see.
@@ -50,18 +61,18 @@ LIBRARY = (
 class Emitted:
     """A design as Verilog text, with what a bench or a report must know of it.
 
-    ``origins`` maps signal names of the datapath to source places; ``states`` are the signals of its state
-    registers. ``register_bits`` counts the pipeline's registers as written; it equals the plan's.
-    ``port_map`` says which bits of the ports are which values, where the types are known.
+    ``pace`` is that at the ports. ``core`` is what takes whole items inside; none where a circuit works on
+    beats as they come. ``origins`` maps signal names of the datapath to source places; ``states`` are the
+    signals of its state registers. ``register_bits`` counts the pipeline's registers as written; it equals
+    the plan's. ``port_map`` says which bits of the ports are which values, where the types are known.
     """
 
     name: str
     verilog: str
-    interface: Interface
     style: Style
-    ports: tuple[Port, ...]
-    latency_cycles: int
-    initiation_interval: int
+    port_plan: PortPlan
+    pace: Pace
+    core: Core | None
     register_bits: int
     origins: dict[str, Origin]
     states: tuple[str, ...] = ()
@@ -73,54 +84,81 @@ class Emitted:
         return f"<Verilog of {self.name}: {lines} lines, interface {self.interface}, {self.emitter} emitter>"
 
     @property
+    def interface(self) -> Interface:
+        """How the ports are written down."""
+        return self.port_plan.interface
+
+    @property
     def protocol(self) -> Protocol:
         """How items come and go."""
-        names = {port.name for port in self.ports}
-        return "stream" if "in_ready" in names else "valid" if "in_valid" in names else "none"
+        return self.port_plan.protocol
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        """All ports of the top module."""
+        return self.port_plan.ports
+
+    @property
+    def latency_cycles(self) -> int:
+        """From the first beat of an item to the first of its result."""
+        return self.pace.latency_cycles
+
+    @property
+    def initiation_interval(self) -> int:
+        """From an item to the next."""
+        return self.pace.initiation_interval
 
     @property
     def control(self) -> tuple[Port, ...]:
         """The ports beside the data, the clock aside."""
-        return tuple(p for p in self.ports if p.name in _CONTROL_PORTS and p.name != "clk")
+        plan = self.port_plan
+        data = {port.name for bundle in plan.bundles for port in bundle.payload}
+        return tuple(port for port in plan.ports if port.name not in data and port.name != plan.clock)
 
     @property
     def data_inputs(self) -> tuple[Port, ...]:
-        """The parameters' buses, in order."""
-        return tuple(p for p in self.ports if p.direction == "input" and p.name not in _CONTROL_PORTS)
+        """The parameters as the bits of whole items, by bus; whether that is a port, the port plan says."""
+        return _whole(self.port_plan.inputs)
 
     @property
     def data_outputs(self) -> tuple[Port, ...]:
-        """The results' buses, in order."""
-        return tuple(p for p in self.ports if p.direction == "output" and p.name not in _CONTROL_PORTS)
+        """The results in the same way."""
+        return _whole(self.port_plan.outputs)
 
 
-_CONTROL_PORTS = frozenset({"clk", "rst", "in_valid", "in_ready", "out_valid", "out_ready"})
+def _whole(channels: Sequence[Channel]) -> tuple[Port, ...]:
+    """Every value of the channels as one bus, in the order of the values."""
+    values = [(value, channel.direction) for channel in channels for value in channel.values]
+    values.sort(key=lambda item: item[0].position)
+    return tuple(Port(value.bus, direction, value.width) for value, direction in values)
 
 
 def emit_verilog(
     netlist: Netlist, plan: Plan, interface: Interface = "stream", style: Style = "generic",
     emitter: Emitter = "text", fingerprint: str | None = None, export: Export | None = None,
+    lanes: int | None = None,
 ) -> Emitted:
     """Write the scheduled netlist down as Verilog; the top module has the netlist's name, if that can be.
 
-    ``fingerprint`` names the graph in the file's first lines, ``export`` says what its ports carry.
+    ``fingerprint`` names the graph in the file's first lines. ``export`` says what its ports carry; without
+    it each value has a bus. ``lanes`` are the elements a beat of a tensor, None for as many as keep up.
 
     The emitters write the same signals: ``text`` the datapath directly, ``amaranth`` by way of one Amaranth
     design of datapath and control.
     """
-    write = _write_amaranth if emitter == "amaranth" else _write_text
     control = control_of(netlist, plan, interface)
-    outputs = tuple((out.bus, bits_width(out.bits)) for out in netlist.outputs)
-    body, layout = write(netlist, plan, style, control)
+    ports = netlist_ports(netlist, plan, interface, export, lanes)
+    design = _Design(netlist, plan, style, control, ports)
+    body, layout = design.amaranth() if emitter == "amaranth" else design.text()
     name = module_name(netlist.name)
     parts = [*body, *_library("".join(body)), "`default_nettype wire\n"]
-    ports = _ports(netlist, outputs, control)
     mapped = () if export is None else port_map(export, ports)
-    banner = _banner(netlist, plan, interface, fingerprint, mapped)
+    pace = ports.pace(plan.latency_cycles, plan.initiation_interval)
+    banner = _banner(netlist, plan, pace, interface, fingerprint, mapped)
     text = with_own_helpers(name, "\n".join(parts))
     return Emitted(
-        name, f"{banner}\n{text}", interface, style,
-        ports, plan.latency_cycles, plan.initiation_interval,
+        name, f"{banner}\n{text}", style, ports, pace,
+        Core(design.core_name, plan.latency_cycles, plan.initiation_interval),
         layout.register_bits, layout.origins, tuple(layout.states), emitter, mapped,
     )
 
@@ -133,34 +171,55 @@ def port_bits_to_spare(netlist: Netlist, plan: Plan, interface: Interface, emitt
     return MOST_DATA_BITS - max(inputs, sum(bits_width(out.bits) for out in netlist.outputs))
 
 
-def _write_text(
-    netlist: Netlist, plan: Plan, style: Style, control: Control,
-) -> tuple[list[str], Layout]:
-    """The control by way of Amaranth, the datapath as text."""
-    shell = control.protocol != "none"
-    top_name = module_name(netlist.name)
-    name = inner_name(top_name, "datapath") if shell else top_name
-    datapath = write_datapath(netlist, plan, name, control, TEXT_STYLES[style])
-    parts: list[str] = []
-    if shell:
-        top = shell_of(shell_spec(netlist, plan, control, instantiated(name)))
-        parts.append(_UNCHECKED + "\n" + module_verilog(top, top_name, top.ports()) + _CHECKED)
-    return [*parts, _QUIET, datapath.text + _LOUD], datapath.layout
+@dataclass(frozen=True, slots=True)
+class _Design:
+    """What is written down: the datapath, its control, and the ports around."""
 
+    netlist: Netlist
+    plan: Plan
+    style: Style
+    control: Control
+    ports: PortPlan
 
-def _write_amaranth(
-    netlist: Netlist, plan: Plan, style: Style, control: Control,
-) -> tuple[list[str], Layout]:
-    """Everything by way of Amaranth."""
-    datapath = AmaranthDatapath(netlist, plan, control, style)
-    layout = datapath.layout()
-    spec = shell_spec(netlist, plan, control, datapath.build)
-    top = shell_of(spec)
-    places = {place_of(cell.origin) for cell in netlist.cells if cell.origin is not None}
-    sources = frozenset(f"{path}:{line}" for path, line in places)
-    inside = Inside(sources, frozenset(layout.states), len(netlist.cells))
-    text = module_verilog(top, module_name(netlist.name), top.ports(), inside)
-    return [_UNCHECKED + "\n" + text + _CHECKED], layout
+    @property
+    def name(self) -> str:
+        """The top module's name."""
+        return module_name(self.netlist.name)
+
+    @property
+    def core_name(self) -> str:
+        """The module that takes whole items: the top module itself, unless its ports differ."""
+        return inner_name(self.name, "core") if self.ports.surrounds_core else self.name
+
+    def text(self) -> tuple[list[str], Layout]:
+        """The control by way of Amaranth, the datapath as text."""
+        shell = self.control.protocol != "none"
+        name = inner_name(self.name, "datapath") if shell else self.name
+        datapath = write_datapath(self.netlist, self.plan, name, self.control, TEXT_STYLES[self.style])
+        parts: list[str] = []
+        if shell:
+            parts.append(self._shell(instantiated(name), None))
+        return [*parts, _QUIET, datapath.text + _LOUD], datapath.layout
+
+    def amaranth(self) -> tuple[list[str], Layout]:
+        """Everything by way of Amaranth."""
+        datapath = AmaranthDatapath(self.netlist, self.plan, self.control, self.style)
+        layout = datapath.layout()
+        places = {place_of(cell.origin) for cell in self.netlist.cells if cell.origin is not None}
+        sources = frozenset(f"{path}:{line}" for path, line in places)
+        inside = Inside(sources, frozenset(layout.states), len(self.netlist.cells))
+        return [self._shell(datapath.build, inside)], layout
+
+    def _shell(self, build: Callable[[Connections], Elaboratable | Instance], inside: Inside | None) -> str:
+        """Verilog of the top module and what it holds."""
+        around = self.ports.surrounds_core
+        core = shell_of(shell_spec(self.netlist, self.plan, self.control, build), top=not around)
+        top: Shell | BundleShell = core
+        if around:
+            assert isinstance(core, StreamShell), "channels have a handshake"
+            top = BundleShell(ChannelCore(core, self.ports))
+        text = module_verilog(top, self.name, top.ports(), inside)
+        return f"{_UNCHECKED}\n{text}{_CHECKED}"
 
 
 def shell_spec(
@@ -172,11 +231,12 @@ def shell_spec(
 
 
 def _banner(
-    netlist: Netlist, plan: Plan, interface: str, fingerprint: str | None, ports: Sequence[MappedPort],
+    netlist: Netlist, plan: Plan, pace: Pace, interface: str, fingerprint: str | None,
+    ports: Sequence[MappedPort],
 ) -> str:
     mapped = "".join(f"//   {line}\n" for line in map_lines(ports))
     graph = f"// Graph {fingerprint}\n" if fingerprint is not None else ""
-    latency, interval = plan.latency_cycles, plan.initiation_interval
+    latency, interval = pace.latency_cycles, pace.initiation_interval
     return (
         f"// {module_name(netlist.name)}: latency {latency} {'cycle' if latency == 1 else 'cycles'}, "
         f"an item every {'cycle' if interval == 1 else f'{interval} cycles'}, "
@@ -185,22 +245,6 @@ def _banner(
         f"{graph}{mapped}"
         "`default_nettype none\n"
     )
-
-
-def _ports(netlist: Netlist, outputs: tuple[tuple[str, int], ...], control: Control) -> tuple[Port, ...]:
-    stream, strobed = control.protocol == "stream", control.protocol != "none"
-    ports = [Port("clk", "input", 1)]
-    if strobed:
-        ports += [Port("rst", "input", 1), Port("in_valid", "input", 1)]
-    if stream:
-        ports.append(Port("in_ready", "output", 1))
-    ports += [Port(bus, "input", width) for bus, width in netlist.inputs]
-    if strobed:
-        ports.append(Port("out_valid", "output", 1))
-    if stream:
-        ports.append(Port("out_ready", "input", 1))
-    ports += [Port(bus, "output", width) for bus, width in outputs]
-    return tuple(ports)
 
 
 def _library(text: str) -> list[str]:

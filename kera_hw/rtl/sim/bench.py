@@ -1,9 +1,9 @@
 """Simulate emitted Verilog with Verilator at millions of cycles a second, every cycle's protocol checked.
 
-The bench drives random valid and ready patterns and, if asked, a reset in mid-flight; it compares
-``in_ready`` and ``out_valid`` with what the plan predicts in each cycle, and sees that offered data are held,
-that offers depend on no answer, and that no result comes unasked. Where there is no ready, it also offers
-what must be ignored, with other data. The results are returned to be compared.
+The bench drives random valid and ready patterns on every channel and, if asked, a reset in mid-flight; it
+compares the handshake with what the plan predicts in each cycle, and sees that offered data are held, that
+offers depend on no answer, that an item's last beat is marked, and that no result comes unasked. Where there
+is no ready, it also offers what must be ignored, with other data. The results are returned to be compared.
 """
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kera_hw.rtl.emit.naming import escaped
-from kera_hw.rtl.emit.ports import Port
 from kera_hw.rtl.emit.verilog import Emitted
+from kera_hw.rtl.sim.beats import BundleWords
 from kera_hw.rtl.sim.words import Words, words_of
 from kera_hw.rtl.toolchain.process import run_tool, scratch
 from kera_hw.rtl.toolchain.verilator import Optimisation, Trace, build
@@ -33,25 +33,29 @@ FAULTS = {
     4: "in_ready was not as the plan predicts",
     5: "out_valid was not as the plan predicts",
     6: "results were still missing when the time was up",
+    7: "the last beat of a result was not marked, or another one was",
 }
+_PADDING = "what pads a beat was not zero"
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
     """How the neighbours behave: chances of valid and ready (percent), seed, cycle of a reset in mid-flight.
 
-    After that reset the items are driven again from the first; what was in flight must be gone.
+    After that reset the items are driven again from the first; what was in flight must be gone. ``in_turn``:
+    the channels of an item are served one after another, each when the one before is through.
     """
 
     valid_percent: int = 100
     ready_percent: int = 100
     seed: int = 1
     reset_at_cycle: int | None = None
+    in_turn: bool = False
 
     @property
     def unhindered(self) -> bool:
         """Whether nothing ever stalls, so that every item takes exactly the planned latency."""
-        return self.valid_percent >= 100 and self.ready_percent >= 100
+        return self.valid_percent >= 100 and self.ready_percent >= 100 and not self.in_turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +69,15 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class SimRun:
-    """Results per output bus as [items, words]; when each item was accepted and its result taken (cycles)."""
+    """Results per output bus as [items, words].
+
+    In cycles: when each item's first beat was accepted, its result's first beat taken, and its last.
+    """
 
     outputs: tuple[Words, ...]
     accept_cycles: NDArray[np.uint64]
     emit_cycles: NDArray[np.uint64]
+    finish_cycles: NDArray[np.uint64]
     cycles: int
     fault: Fault | None
 
@@ -93,13 +101,13 @@ def simulate(
     kind: Trace = "none" if trace is None else ("fst" if trace.suffix == ".fst" else "vcd")
     with scratch("sim") as work:
         program = build_bench(emitted, work, kind, _optimisation(emitted, count))
-        rows = rows_of(items, emitted.data_inputs, count)
-        (work / "input.bin").write_bytes(rows.tobytes())
+        (work / "input.bin").write_bytes(rows_of(emitted, items, count).tobytes())
         limit = _cycle_limit(emitted, count, traffic)
         reset = -1 if traffic.reset_at_cycle is None else traffic.reset_at_cycle
         argv = [
             str(program), "input.bin", "output.bin",
-            *map(str, (count, traffic.seed, traffic.valid_percent, traffic.ready_percent, reset, limit)),
+            *map(str, (count, traffic.seed, traffic.valid_percent, traffic.ready_percent)),
+            *map(str, (int(traffic.in_turn), reset, limit)),
             *([str(trace.resolve())] if trace else []),
         ]
         run_tool("simulation", argv, cwd=work, timeout_s=timeout_s)
@@ -110,23 +118,28 @@ def _cycle_limit(emitted: Emitted, items: int, traffic: Traffic) -> int:
     """Cycles after which results count as missing: far more than the slowest traffic takes."""
     slow = 100 / max(1, min(traffic.valid_percent, traffic.ready_percent))
     start = (traffic.reset_at_cycle or 0) + 100
-    initiation_interval = emitted.initiation_interval
-    return int(start + 40 * slow * initiation_interval * (items + 10) + 40 * slow * emitted.latency_cycles)
+    pace, sides = emitted.pace, 1
+    if traffic.in_turn:
+        sides = len(emitted.port_plan.channels)
+    item = sides * max(pace.initiation_interval, pace.item_cycles - pace.latency_cycles)
+    return int(start + 40 * slow * item * (items + 10) + 40 * slow * pace.item_cycles)
 
 
-def rows_of(items: Sequence[Words], ports: Sequence[Port], count: int) -> Words:
-    """The items as the bench reads them: the words of all buses side by side."""
+def _sides(emitted: Emitted) -> tuple[list[BundleWords], list[BundleWords]]:
+    """How the words of inputs and outputs travel."""
+    bundles = emitted.port_plan.bundles
+    inputs = [BundleWords(bundle) for bundle in bundles if bundle.channel.direction == "input"]
+    return inputs, [BundleWords(bundle) for bundle in bundles if bundle.channel.direction == "output"]
+
+
+def rows_of(emitted: Emitted, items: Sequence[Words], count: int) -> Words:
+    """The items as the bench reads them: the beats of all channels one behind the other."""
+    ports = emitted.data_inputs
     if len(items) != len(ports):
         raise ValueError(f"the design has {len(ports)} input buses, {len(items)} were given")
-    nothing = np.zeros((count, 0), "<u4")
-    rows = np.concatenate([nothing, *(np.asarray(item, dtype="<u4") for item in items)], axis=1)
-    missing = _MIN_WORDS - rows.shape[1]
-    return np.pad(rows, ((0, 0), (0, missing))) if missing > 0 else np.ascontiguousarray(rows)
-
-
-def bus_words(ports: Sequence[Port]) -> int:
-    """Words of a row that holds all these buses."""
-    return max(_MIN_WORDS, sum(words_of(port.width) for port in ports))
+    words = {port.name: np.asarray(item, dtype="<u4") for port, item in zip(ports, items)}
+    inputs, _ = _sides(emitted)
+    return np.ascontiguousarray(np.concatenate([side.cut(words, count) for side in inputs], axis=1), "<u4")
 
 
 def _optimisation(emitted: Emitted, items: int) -> Optimisation:
@@ -142,10 +155,17 @@ def build_bench(
     design, wrapper, header = work / "design.v", work / "kera_bench_top.v", work / "kera_bench.h"
     design.write_text(emitted.verilog, encoding="utf-8")
     wrapper.write_text(_wrapper(emitted), encoding="utf-8")
-    values = {
-        "IN_WORDS": bus_words(emitted.data_inputs), "OUT_WORDS": bus_words(emitted.data_outputs),
+    inputs, outputs = _sides(emitted)
+    plan, core = emitted.port_plan, emitted.core
+    values: dict[str, int | str] = {
+        "IN_CHANNELS": _table(inputs), "OUT_CHANNELS": _table(outputs), "OUT_BUS": _bus_words(outputs),
+        "IN_ROW": sum(side.row_words for side in inputs), "OUT_ROW": sum(side.row_words for side in outputs),
         "STROBES": int(emitted.protocol != "none"), "READY": int(emitted.protocol == "stream"),
-        "LATENCY": emitted.latency_cycles, "INTERVAL": emitted.initiation_interval,
+        "PREDICTED": int(core is not None), "SETTLE": emitted.latency_cycles + 4,
+        "PATIENCE": 8 * (emitted.pace.item_cycles + emitted.initiation_interval),
+        "LATENCY": 1 if core is None else core.latency_cycles,
+        "INTERVAL": 1 if core is None else core.initiation_interval,
+        "COLLECTS_WHOLE": int(plan.collects_whole), "REGISTERED_READY": int(plan.registered_ready),
     }
     header.write_text("".join(f"#define {name} {value}\n" for name, value in values.items()))
     source = resources.files("kera_hw.rtl.sim").joinpath("bench.cpp").read_text("utf-8")
@@ -157,52 +177,84 @@ def build_bench(
     )
 
 
+def _bus_words(sides: Sequence[BundleWords]) -> int:
+    return max(_MIN_WORDS, sum(side.beat_words for side in sides))
+
+
+def _table(sides: Sequence[BundleWords]) -> str:
+    """The channels as C++ has them."""
+    rows: list[str] = []
+    row = bus = 0
+    for side in sides:
+        last = int(side.bundle.last is not None)
+        rows.append(f"{{{side.bundle.channel.beats}, {side.beat_words}, {row}, {bus}, {last}}}")
+        row, bus = row + side.row_words, bus + side.beat_words
+    return f"{{{', '.join(rows)}}}"
+
+
 def _wrapper(emitted: Emitted) -> str:
-    """A top level with fixed port names: all data inputs on one bus, all outputs on another, word by word."""
-    ports, connections = ["input wire clk"], [".clk(clk)"]
-    for port in emitted.control:
-        ports.append(f"{port.direction} wire {port.name}")
-        connections.append(f".{port.name}({port.name})")
-    ports.append(f"input wire [{32 * bus_words(emitted.data_inputs) - 1}:0] data_in")
-    ports.append(f"output wire [{32 * bus_words(emitted.data_outputs) - 1}:0] data_out")
-    low = 0
-    for port in emitted.data_inputs:
-        connections.append(f".{escaped(port.name)}(data_in[{low + port.width - 1}:{low}])")
-        low += 32 * words_of(port.width)
-    wires, low = list[str](), 0
-    parts: list[str] = []
-    for index, port in enumerate(emitted.data_outputs):
-        wires.append(f"  wire [{port.width - 1}:0] out{index};")
-        connections.append(f".{escaped(port.name)}(out{index})")
-        padding = 32 * words_of(port.width) - port.width
-        parts += [f"out{index}", *([f"{padding}'d0"] if padding else [])]
-        low += 32 * words_of(port.width)
-    if 32 * bus_words(emitted.data_outputs) > low:
-        parts.append(f"{32 * bus_words(emitted.data_outputs) - low}'d0")
-    lines = [f"module kera_bench_top({', '.join(ports)});", *wires]
+    """A top level with fixed port names: the data of all channels on one bus a side, word by word.
+
+    Bit k of a control bus is channel k's; those are wide, too, so that the bench sees arrays of words.
+    """
+    plan = emitted.port_plan
+    ports, connections = ["input wire clk"], [f".{plan.clock}(clk)"]
+    if plan.reset is not None:
+        ports.append("input wire rst")
+        connections.append(f".{plan.reset.name}({'~' if plan.reset.active_low else ''}rst)")
+    assigns: list[str] = []
+    inputs, outputs = _sides(emitted)
+    for side, bundles, way, back in (("in", inputs, "input", "output"), ("out", outputs, "output", "input")):
+        width = 32 * _bus_words(bundles)
+        control = 32 * max(_MIN_WORDS, words_of(len(bundles)))
+        ports.append(f"{way} wire [{width - 1}:0] data_{side}")
+        for what, direction in (("valid", way), ("last", way), ("ready", back)):
+            ports.append(f"{direction} wire [{control - 1}:0] {side}_{what}")
+        low = 0
+        for k, bundle in enumerate(item.bundle for item in bundles):
+            signals = {"valid": bundle.valid, "last": bundle.last, "ready": bundle.ready}
+            for what, name in signals.items():
+                if name is not None:
+                    connections.append(f".{name}({side}_{what}[{k}])")
+            for port in bundle.payload:
+                connections.append(f".{escaped(port.name)}(data_{side}[{low + port.width - 1}:{low}])")
+                top = low + 32 * words_of(port.width)
+                if way == "output" and top > low + port.width:
+                    assigns.append(f"  assign data_out[{top - 1}:{low + port.width}] = 0;")
+                low = top
+        if way == "output" and width > low:
+            assigns.append(f"  assign data_out[{width - 1}:{low}] = 0;")
+    lines = [f"module kera_bench_top({', '.join(ports)});"]
     lines.append(f"  {escaped(emitted.name)} dut({', '.join(connections)});")
-    lines.append("  assign data_out = {" + ", ".join(reversed(parts)) + "};")
-    return "\n".join([*lines, "endmodule", ""])
+    return "\n".join([*lines, *assigns, "endmodule", ""])
 
 
-def split_row(emitted: Emitted, rows: Words) -> tuple[Words, ...]:
-    """Rows of results as the words of each output bus."""
-    outputs: list[Words] = []
-    low = 0
-    for port in emitted.data_outputs:
-        outputs.append(rows[:, low : low + words_of(port.width)])
-        low += words_of(port.width)
-    return tuple(outputs)
+def result_words(emitted: Emitted) -> int:
+    """Words of a row of results."""
+    return sum(side.row_words for side in _sides(emitted)[1])
+
+
+def split_rows(emitted: Emitted, rows: Words) -> tuple[tuple[Words, ...], str | None]:
+    """Rows of results as the words of each output bus, and what is wrong with them, if anything is."""
+    outputs: dict[str, Words] = {}
+    low, padded = 0, True
+    for side in _sides(emitted)[1]:
+        joined, clean = side.join(rows[:, low : low + side.row_words])
+        outputs |= joined
+        padded, low = padded and clean, low + side.row_words
+    return tuple(outputs[port.name] for port in emitted.data_outputs), None if padded else _PADDING
 
 
 def _results(emitted: Emitted, data: bytes, count: int) -> SimRun:
     header = np.frombuffer(data, dtype="<u8", count=_HEADER_WORDS)
-    words = bus_words(emitted.data_outputs)
+    words = result_words(emitted)
     offset = 8 * _HEADER_WORDS
     rows = np.frombuffer(data, dtype="<u4", count=count * words, offset=offset).reshape(count, words)
     offset += 4 * count * words
-    accepts = np.frombuffer(data, dtype="<u8", count=count, offset=offset)
-    emits = np.frombuffer(data, dtype="<u8", count=count, offset=offset + 8 * count)
+    accepts, emits, finishes = np.frombuffer(data, "<u8", 3 * count, offset).reshape(3, count)
+    results, wrong = split_rows(emitted, rows)
     code = int(header[0])
     fault = Fault(FAULTS[code], int(header[1]), int(header[2])) if code else None
-    return SimRun(split_row(emitted, rows), accepts, emits, int(header[3]), fault)
+    if fault is None and wrong is not None:
+        fault = Fault(wrong, int(header[3]), count)
+    return SimRun(results, accepts, emits, finishes, int(header[3]), fault)

@@ -15,7 +15,7 @@ from typing import IO
 import numpy as np
 
 from kera_hw.rtl.emit.verilog import Emitted
-from kera_hw.rtl.sim.bench import FAULTS, build_bench, bus_words, rows_of, split_row
+from kera_hw.rtl.sim.bench import FAULTS, build_bench, result_words, rows_of, split_rows
 from kera_hw.rtl.sim.words import Words
 from kera_hw.rtl.toolchain.process import ToolFailed
 
@@ -42,15 +42,17 @@ class LiveSimulation:
         self._send(b"r")
 
     def step(self, item: Sequence[Words]) -> tuple[tuple[Words, ...], int, str | None]:
-        """The words on each output bus, the cycles from acceptance to result, and what went wrong, if it did.
+        """The words of each output bus, the cycles from the first beat to the first of the result, and what
+        went wrong, if it did.
 
         Raises ToolFailed where the simulation has ended.
         """
-        self._send(b"s" + rows_of(item, self._emitted.data_inputs, 1).tobytes())
-        size = 4 * bus_words(self._emitted.data_outputs)
+        self._send(b"s" + rows_of(self._emitted, item, 1).tobytes())
+        size = 4 * result_words(self._emitted)
         fault, cycles = np.frombuffer(self._receive(_ANSWER_BYTES), "<u8").tolist()
         row = np.frombuffer(self._receive(size), "<u4").reshape(1, -1)
-        return split_row(self._emitted, row), cycles, FAULTS[fault] if fault else None
+        outputs, wrong = split_rows(self._emitted, row)
+        return outputs, cycles, FAULTS[fault] if fault else wrong
 
     def close(self) -> None:
         """Ends the process; the object is of no further use."""

@@ -32,7 +32,9 @@ TABLE: Table = (
     ("K0611", "state too large for registers",
      "A stream's state of this size belongs in RAM, which is not available yet. Make the state smaller."),
     ("K0612", "parameter name taken by the handshake",
-     "The ports in_valid and in_ready carry the handshake. Rename the parameter."),
+     "The ports in_valid and in_ready carry the handshake; a tensor `a` of more than 1,024 bits has "
+     "in_a_valid, in_a_ready, in_a_data and in_a_last, which a parameter `a_valid` would have, too. Rename "
+     "the parameter."),
     ("K0613", "effect in hardware",
      "Effects such as printing have no hardware yet. Keep them out of the exported function."),
     ("K0614", "function name taken by a circuit element",
