@@ -1,13 +1,14 @@
-"""Tensors in beats: every cycle as predicted under any traffic, results and padding right, costs as estimated."""
+"""Tensors in beats: cycles as predicted under any traffic, results and padding right, costs as estimated."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-import kera_hw
 import numpy as np
 import pytest
+
+import kera_hw
 from kera_hw.driver.hardware import HardwareDesign, design_hardware
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.rtl_target import run_checked

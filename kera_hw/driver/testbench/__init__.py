@@ -12,6 +12,7 @@ from kera_hw.driver.options import Count
 from kera_hw.driver.testbench.vectors import Vectors, make_vectors
 from kera_hw.driver.testbench.verilog import bench_text
 from kera_hw.rtl.emit.verilog import Emitted
+from kera_hw.support import Diagnostic, KeraError
 
 KINDS = ("verilog", "cocotb")
 RANDOM_ITEMS = Count("number of random items (`--vectors`)", "items", 1, 100_000, 64)
@@ -23,6 +24,9 @@ def make_testbench(
     """The files of the benches by name. Raises KeraError for items that do not fit."""
     if not kinds:
         return {}
+    if design.ports.surrounds_core:
+        message = "A test bench (`--testbench`) drives whole items, and ports that carry beats take none."
+        raise KeraError([Diagnostic("K0908", message)])
     vectors, name = make_vectors(design, random, given), design.emitted.name
     files: dict[str, str] = {}
     if "verilog" in kinds:
