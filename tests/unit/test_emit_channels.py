@@ -198,3 +198,17 @@ def test_faults_are_seen(
     else:
         good = run_checked(made, items, Traffic(), 9)
         assert any(not np.array_equal(good[bus], bad[bus]) for bus in good)
+
+
+def test_a_circuit_with_channels_is_stepped(tmp_path: Path) -> None:
+    source = tmp_path / "channels.kera"
+    source.write_text(SOURCE)
+    program = kera_hw.load(source)
+    rng = np.random.default_rng(8)
+    items = rng.integers(0, 256, (5, 129), np.uint8)
+    wanted = program.function("counted").batch(a=items)
+    for interface, lanes in (("stream", 10), ("axis", None)):
+        with program.stream("counted", target="rtl", interface=interface, lanes=lanes) as stepped:
+            for _ in range(2):
+                assert [int(stepped.step(a=item)) for item in items] == wanted.tolist()
+                stepped.reset()
