@@ -2,7 +2,7 @@
 
 The ways are a ladder of how many multiplier blocks products may take, from all that the design has a use for
 to none, and where the clock is near the limit of what a block's output wires bear, each with and without a
-rank of registers behind the blocks. The ladder depends on the design, the device and the clock alone: with a
+pipeline register behind the blocks. The ladder depends on the design, the device and the clock alone: with a
 tighter limit on blocks, latency or interval there are fewer of the same circuits to choose from, so that a
 looser one never ends with a worse circuit.
 
@@ -41,14 +41,14 @@ _PROBED_CELLS = 200
 _PROBE_STEP, _PROBES = 1.025, 2
 """Ratio of the clock periods tried, and how many of them are."""
 _TIGHT_PS = 6000
-"""Clock period below which the wires from a block may cost more stages than a rank behind it."""
+"""Clock period below which the wires from a block may cost more stages than a register behind it."""
 _LOGIC_SHARE = 0.5
 """LUTs that a product takes in logic, at the least, for each of its partial products."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A design mapped: with how many blocks, with a rank behind them or not, for which clock."""
+    """A design mapped: with how many blocks, with a register behind them or not, for which clock."""
 
     blocks: int | None
     far: bool | None
@@ -198,15 +198,15 @@ def _ways(task: Task, widest: Way, considered: list[Circuit]) -> Iterator[Way]:
     for blocks in rungs(most, _most_steps(widest.netlist)):
         if blocks > allowed or (large and considered) or floor.excludes(blocks, considered):
             continue
-        for far in _ranks(task, most) if blocks else (None,):
+        for far in _registered(task, most) if blocks else (None,):
             way = widest if blocks == most and far is None else task.mapped(blocks, far)
             if way.netlist not in seen:
                 seen.append(way.netlist)
                 yield way
 
 
-def _ranks(task: Task, most: int) -> tuple[bool | None, ...]:
-    """Whether products are tried with a rank behind them as well: not where it is needed anyway, or never."""
+def _registered(task: Task, most: int) -> tuple[bool | None, ...]:
+    """Whether products are tried with a register behind them as well: not where it is needed anyway."""
     near = most and task.clock_ps < _TIGHT_PS and not needs_far_products(task.device, task.clock_ps)
     return (None, True) if near and task.device.family == "ecp5" else (None,)
 

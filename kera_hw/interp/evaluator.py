@@ -24,7 +24,7 @@ from kera_hw.types import Type, shape_of
 CACHED_REGIONS = 4096
 
 
-class Step(NamedTuple):
+class NodeStep(NamedTuple):
     """One node made ready: its rule, where operands are and results go, and what dies after it."""
 
     evaluate: EvaluateRule
@@ -45,10 +45,12 @@ class Use(Enum):
     WRITE = "write"
 
 
-def _step(node: Node, operands: tuple[int, ...], first_out: int, dying: tuple[int, ...], use: Use) -> Step:
+def _step(
+    node: Node, operands: tuple[int, ...], first_out: int, dying: tuple[int, ...], use: Use
+) -> NodeStep:
     arg_types = tuple(ref.type for ref in node.inputs)
     evaluate = evaluation(node.opcode, arg_types, node.types)
-    return Step(evaluate, operands, arg_types, node.types, dict(node.attrs), first_out, dying, use)
+    return NodeStep(evaluate, operands, arg_types, node.types, dict(node.attrs), first_out, dying, use)
 
 
 class Tape:
@@ -93,8 +95,8 @@ class Tape:
         for slot, node in last_use.items():
             dying.setdefault(node, []).append(slot)
         self.params: list[tuple[int, int]] = [(arguments[ref], k) for k, ref in enumerate(given or ())]
-        self._sources: list[Step] = []
-        self.steps: list[Step] = []
+        self._sources: list[NodeStep] = []
+        self.steps: list[NodeStep] = []
         for node in nodes:
             if node.opcode == "core.param":
                 index = node.attr("index")
@@ -171,7 +173,7 @@ class Context:
                 values[slot] = _NOTHING
         return [values[slot] for slot in program.results]
 
-    def _once(self, step: Step, operands: tuple[Array, ...]) -> list[Array]:
+    def _once(self, step: NodeStep, operands: tuple[Array, ...]) -> list[Array]:
         """A step whose operands are the same in every lane."""
         rows = tuple([operand[:1] for operand in operands])
         outs = step.evaluate(EvalCall(self.single(), rows, step.arg_types, step.types, step.attrs))

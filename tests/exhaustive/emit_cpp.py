@@ -5,7 +5,7 @@ so the function has the same bits; a sample is compared all the same.
 """
 from __future__ import annotations
 
-from kera_hw.numerics.elementary.program import Program, Sort, Step
+from kera_hw.numerics.elementary.program import Sort, Trace, TraceStep
 
 _TYPES = {Sort.REAL: "double", Sort.WORD: "uint64_t", Sort.FLAG: "bool"}
 _INFIX = {
@@ -16,7 +16,7 @@ _INFIX = {
 }
 
 
-def function(program: Program, name: str) -> str:
+def function(program: Trace, name: str) -> str:
     """C++ text of ``static inline double name(double)`` with its tables."""
     lines: list[str] = []
     for number, table in enumerate(program.tables):
@@ -29,7 +29,7 @@ def function(program: Program, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _expression(step: Step, name: str) -> str:
+def _expression(step: TraceStep, name: str) -> str:
     x = [f"v{a}" for a in step.arguments]
     match step.verb:
         case "argument":

@@ -26,7 +26,7 @@ import numpy as np
 from kera_hw.numerics import elementary, rounding
 from kera_hw.numerics.arrays import Array
 from kera_hw.numerics.elementary import narrow
-from kera_hw.numerics.elementary.program import Program, trace
+from kera_hw.numerics.elementary.program import Trace, trace
 from kera_hw.numerics.elementary.run import Runner
 from kera_hw.numerics.floatbits import to_bits
 from kera_hw.numerics.host import ieee
@@ -71,12 +71,12 @@ class Outcome:
     results: Array
 
 
-def unpatched(name: str) -> Program:
+def unpatched(name: str) -> Trace:
     """A function's program without the selections that patch single inputs."""
     return trace(narrow.UNPATCHED[name])
 
 
-def build(name: str, folder: Path, program: Program | None = None) -> Path:
+def build(name: str, folder: Path, program: Trace | None = None) -> Path:
     """The native checker of a function, for its unpatched program or for another one."""
     source, binary = folder / f"{name}.cpp", folder / name
     text = emit_cpp.function(program or unpatched(name), "subject")

@@ -13,7 +13,7 @@ import pytest
 
 from kera_hw.numerics import elementary
 from kera_hw.numerics.elementary import FUNCTIONS, coefficients, narrow
-from kera_hw.numerics.elementary.program import Program, real_bits, trace
+from kera_hw.numerics.elementary.program import Trace, real_bits, trace
 from kera_hw.types import F32
 from tests.exhaustive import run
 from tests.exhaustive.oracle import REAL, WIDE
@@ -84,7 +84,7 @@ def test_patches_change_nothing_but_their_inputs(name: str) -> None:
     assert whole.result == value
 
 
-def select_parts(program: Program, index: int) -> tuple[int, int]:
+def select_parts(program: Trace, index: int) -> tuple[int, int]:
     """The steps that give a selection's flag and its first choice."""
     flag, yes, _ = program.steps[index].arguments
     return flag, yes

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kera_hw.numerics.elementary import FUNCTIONS, program
-from kera_hw.numerics.elementary.program import Program, Real, Sort, Step, bits_real, real_bits, trace
+from kera_hw.numerics.elementary.program import Real, Sort, Trace, TraceStep, bits_real, real_bits, trace
 from kera_hw.numerics.elementary.run import BLOCK, Runner
 from kera_hw.types import F32, F64, FloatType
 
@@ -28,7 +28,7 @@ def signed(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
 
 
-def step_value(step: Step, x: list[float | int | bool], whole: Program) -> float | int | bool:
+def step_value(step: TraceStep, x: list[float | int | bool], whole: Trace) -> float | int | bool:
     """One step on Python numbers, whose floats are IEEE binary64 too."""
     match step.verb, x:
         case "real", _:
@@ -85,7 +85,7 @@ def step_value(step: Step, x: list[float | int | bool], whole: Program) -> float
             raise AssertionError(verb)
 
 
-def interpret(whole: Program, argument: float) -> float:
+def interpret(whole: Trace, argument: float) -> float:
     values: list[float | int | bool] = []
     for step in whole.steps:
         operands = [values[a] for a in step.arguments]

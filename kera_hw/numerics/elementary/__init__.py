@@ -8,7 +8,7 @@ import numpy as np
 
 from kera_hw.numerics import rounding
 from kera_hw.numerics.arrays import Array
-from kera_hw.numerics.elementary.program import Program, trace
+from kera_hw.numerics.elementary.program import Trace, trace
 from kera_hw.numerics.elementary.run import Runner
 from kera_hw.numerics.host import check_host, ieee
 from kera_hw.types import FloatType
@@ -19,7 +19,7 @@ FUNCTIONS: tuple[str, ...] = (
 
 
 @cache
-def program(name: str, kind: FloatType) -> Program:
+def program(name: str, kind: FloatType) -> Trace:
     """The f64 program behind a function of ``FUNCTIONS``: one for f16, bf16 and f32, another for f64.
 
     The former's result is yet to be rounded to the format.

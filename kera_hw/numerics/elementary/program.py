@@ -1,7 +1,7 @@
 """Straight-line programs over f64, 64-bit words and flags: the form every elementary function is kept in.
 
 An algorithm is written once as a plain Python function over the three value classes below. Tracing it gives
-a ``Program``, a list of steps without branches, which NumPy runs here, which a checker prints as C++, and
+a ``Trace``, a list of steps without branches, which NumPy runs here, which a checker prints as C++, and
 which a target lowers to its own instructions. Each step is one IEEE 754 operation on f64 (no fma), one
 operation on 64-bit words modulo 2^64, a comparison, a selection or a table lookup, so that every executor
 gives the same bits.
@@ -28,7 +28,7 @@ class Sort(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TraceStep:
     """One operation: its verb, the sort of its result, the earlier steps it reads, and a parameter.
 
     ``parameter`` is the bits of a constant, a shift distance, or the index of a table.
@@ -49,10 +49,10 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """Steps in order. Step 0 is the argument, an f64; ``result`` is the step that holds the value."""
+class Trace:
+    """Steps in order. The first is the argument, an f64; ``result`` is the step that holds the value."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[TraceStep, ...]
     tables: tuple[Table, ...]
     result: int
 
@@ -71,11 +71,11 @@ class _Recorder:
     """Collects steps; an equal step is recorded once."""
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[TraceStep] = []
         self.tables: list[Table] = []
-        self._known: dict[Step, int] = {}
+        self._known: dict[TraceStep, int] = {}
 
-    def add(self, step: Step) -> int:
+    def add(self, step: TraceStep) -> int:
         index = self._known.get(step)
         if index is None:
             index = self._known[step] = len(self.steps)
@@ -100,7 +100,7 @@ class Value:
 
     def _step(self, verb: str, sort: Sort, *others: Value, parameter: int = 0) -> int:
         arguments = (self.index, *(other.index for other in others))
-        return self.recorder.add(Step(verb, sort, arguments, parameter))
+        return self.recorder.add(TraceStep(verb, sort, arguments, parameter))
 
 
 class Flag(Value):
@@ -128,7 +128,7 @@ class Word(Value):
         """The value as a word of the same program."""
         if isinstance(value, Word):
             return value
-        return Word(self.recorder, self.recorder.add(Step("word", Sort.WORD, (), value & WORD_MASK)))
+        return Word(self.recorder, self.recorder.add(TraceStep("word", Sort.WORD, (), value & WORD_MASK)))
 
     def _word(self, verb: str, other: Word | int) -> Word:
         return Word(self.recorder, self._step(verb, Sort.WORD, self.like(other)))
@@ -198,7 +198,8 @@ class Real(Value):
         """The value as a number of the same program."""
         if isinstance(value, Real):
             return value
-        return Real(self.recorder, self.recorder.add(Step("real", Sort.REAL, (), real_bits(float(value)))))
+        constant = TraceStep("real", Sort.REAL, (), real_bits(float(value)))
+        return Real(self.recorder, self.recorder.add(constant))
 
     def _real(self, verb: str, other: Real | float) -> Real:
         return Real(self.recorder, self._step(verb, Sort.REAL, self.like(other)))
@@ -277,22 +278,22 @@ def polynomial(coefficients: tuple[float, ...], x: Real) -> Real:
     return total
 
 
-def trace(algorithm: Callable[[Real], Real]) -> Program:
+def trace(algorithm: Callable[[Real], Real]) -> Trace:
     """The program of an algorithm: its operations in the order written, the unused ones dropped."""
     recorder = _Recorder()
-    argument = Real(recorder, recorder.add(Step("argument", Sort.REAL, ())))
+    argument = Real(recorder, recorder.add(TraceStep("argument", Sort.REAL, ())))
     result = algorithm(argument).index
     return _prune(recorder, result)
 
 
-def _prune(recorder: _Recorder, result: int) -> Program:
+def _prune(recorder: _Recorder, result: int) -> Trace:
     live = {0, result}
     for index in range(result, -1, -1):
         if index in live:
             live.update(recorder.steps[index].arguments)
     places = {old: new for new, old in enumerate(sorted(live))}
     steps = tuple(
-        Step(step.verb, step.sort, tuple(places[a] for a in step.arguments), step.parameter)
+        TraceStep(step.verb, step.sort, tuple(places[a] for a in step.arguments), step.parameter)
         for step in (recorder.steps[old] for old in places)
     )
-    return Program(steps, tuple(recorder.tables), places[result])
+    return Trace(steps, tuple(recorder.tables), places[result])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kera_hw.numerics.arrays import Array
-from kera_hw.numerics.elementary.program import Program, Sort, Step, bits_real
+from kera_hw.numerics.elementary.program import Sort, Trace, TraceStep, bits_real
 from kera_hw.numerics.host import ieee
 
 BLOCK = 4096
@@ -29,7 +29,7 @@ _Action = Callable[[list[Any]], Any]
 class Runner:
     """A program made ready to run: one callable a step, and the steps after which a value is dropped."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Trace) -> None:
         self._result = program.result
         self._constants: list[Any] = [None] * len(program.steps)
         self._actions: list[tuple[int, _Action, tuple[int, ...]]] = []
@@ -64,13 +64,13 @@ class Runner:
         return slots[self._result]
 
 
-def _constant(step: Step) -> Any:
+def _constant(step: TraceStep) -> Any:
     if step.sort is Sort.REAL:
         return np.float64(bits_real(step.parameter))
     return np.uint64(step.parameter)
 
 
-def _action(step: Step, tables: list[Array]) -> _Action:
+def _action(step: TraceStep, tables: list[Array]) -> _Action:
     """A callable from the values so far to this step's value."""
     verb = step.verb
     a = step.arguments[0]

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from kera_hw.numerics import elementary
-from kera_hw.numerics.elementary.program import Program, Sort, Step
+from kera_hw.numerics.elementary.program import Sort, Trace, TraceStep
 from kera_hw.ops.spec import Attrs, Expansion, V, Writer
 from kera_hw.types import F64, FloatType, IntType, TensorType, Type
 
@@ -46,7 +46,7 @@ def _shift(to: Writer[V], opcode: str, value: V, distance: int) -> V:
     return to.op(opcode, value, to.constant(_DISTANCE, np.array(distance, np.uint8)))
 
 
-def _step(to: Writer[V], step: Step, args: list[V], program: Program) -> V:
+def _step(to: Writer[V], step: TraceStep, args: list[V], program: Trace) -> V:
     """One step, whose arguments are written already."""
     match step.verb:
         case "real" | "word":
@@ -73,7 +73,7 @@ def _step(to: Writer[V], step: Step, args: list[V], program: Program) -> V:
             return to.op(_PLAIN[verb], *args)
 
 
-def write(to: Writer[V], program: Program, argument: V) -> V:
+def write(to: Writer[V], program: Trace, argument: V) -> V:
     """The program's result for an f64."""
     values: list[V] = []
     for step in program.steps:
