@@ -86,7 +86,7 @@ def designed(name: str, clock_mhz: float, interval: int | None, seeds: tuple[int
         figures = placed([path], name, seeds)
     plan = design.plan
     estimate = {"lut": plan.estimate.lut, "ff": plan.estimate.ff, "fmax_mhz": plan.estimate.fmax_mhz}
-    cycles = {"interval": plan.initiation_interval, "ranks": plan.latency_cycles}
+    cycles = {"interval": plan.initiation_interval, "stages": plan.latency_cycles}
     return {**row, **cycles, **figures, "estimate": estimate}
 
 

@@ -32,7 +32,7 @@ from kera_hw.support import KeraError
 HERE = Path(__file__).parent
 TARGET_MHZ = 300.0
 DEVICE = "ecp5-85k"
-_AT_MOST = ("lut", "ff", "dsp", "ranks", "ii")
+_AT_MOST = ("lut", "ff", "dsp", "stages", "ii")
 
 
 def main(arguments: list[str]) -> int:
@@ -89,7 +89,7 @@ def measure_unit(
         result = measure([path], function, CHIPS[device], target_mhz=TARGET_MHZ, seeds=seeds, clock="clk")
     fmax, counts = result.fmax_mhz or float("nan"), result.counts
     return {
-        **row, "ranks": design.plan.latency_cycles, "ii": design.plan.initiation_interval,
+        **row, "stages": design.plan.latency_cycles, "ii": design.plan.initiation_interval,
         "lut": counts.lut, "ff": counts.ff, "dsp": counts.dsp, "bram": counts.bram,
         "fmax_mhz": round(fmax, 1), "lut_ns": round(counts.lut * 1000 / fmax, 1),
     }
@@ -112,7 +112,7 @@ def summary(units: Mapping[str, Any], rows: Mapping[str, list[dict[str, Any]]]) 
         "inputs and outputs; full subnormals, one canonical NaN; one result a cycle, or one in the ii cycles",
         "that a goal names. Ahead of a peer is a unit with fewer LUT·ns and more MHz.",
         "",
-        "| unit | LUT / FF / DSP / BRAM | ranks | MHz | LUT·ns | goal | met | peers: LUT, MHz, LUT·ns "
+        "| unit | LUT / FF / DSP / BRAM | stages | MHz | LUT·ns | goal | met | peers: LUT, MHz, LUT·ns "
         "| ahead |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
@@ -130,7 +130,7 @@ def summary(units: Mapping[str, Any], rows: Mapping[str, list[dict[str, Any]]]) 
         ahead = f"not of {'; '.join(behind)}" if behind else "yes" if peers else ""
         cells = " / ".join(str(row.get(key, 0)) for key in ("lut", "ff", "dsp", "bram"))
         lines.append(
-            f"| {name} | {cells} | {row['ranks']} | {row['fmax_mhz']} | {row['lut_ns']:.0f} | {wanted} | "
+            f"| {name} | {cells} | {row['stages']} | {row['fmax_mhz']} | {row['lut_ns']:.0f} | {wanted} | "
             f"{'yes' if not missed else '; '.join(missed)} | {'; '.join(p.text for p in peers)} | {ahead} |"
         )
     return "\n".join(lines) + "\n"

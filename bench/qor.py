@@ -4,8 +4,8 @@
 
 Each kernel is planned for several clocks, written with `--interface none`, and measured by itself: synthesis,
 place and route for an ECP5-85 speed 6 at --freq 300, inputs and outputs between registers. Reported are the
-design with the least LUT x ns and the fastest one. LUT x ns hides flip-flops, DSP blocks and register ranks,
-so these stand beside it.
+design with the least sites x ns and the fastest one; a site is a LUT with the flip-flop beside it, of which a
+design has as many as the larger of both counts. DSP blocks and stages stand beside.
 """
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from kera_hw.support import KeraError
 HERE = Path(__file__).parent
 KERNELS = ("fir", "firc", "cmvm8", "crc", "sobel", "conv", "sharound", "idiv2")
 TARGET_MHZ = 300.0
-DEFAULT_CLOCKS = "180,220,260,300,340,380"
+DEFAULT_CLOCKS = "120,150,180,210,240,280,330"
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="bench qor", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="bench qor", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("kernels", nargs="*", default=[], metavar="KERNEL")
     parser.add_argument("--clocks", default=DEFAULT_CLOCKS, help="clocks to plan for, MHz")
     parser.add_argument("--seeds", default="1", help="placement seeds; the median counts")
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
     console = Console(stderr=True)
     rows = _load(options.out)
     for name in options.kernels or KERNELS:
-        found = []
+        found: list[dict[str, Any]] = []
         for clock in options.clocks.split(","):
             row = measure_kernel(name, float(clock), tuple(int(s) for s in options.seeds.split(",")))
             console.print(_line(row))
@@ -83,9 +83,14 @@ def measure_kernel(name: str, clock_mhz: float, seeds: tuple[int, ...]) -> dict[
     fmax = result.fmax_mhz or float("nan")
     counts = result.counts
     return {
-        **row, "ranks": design.plan.latency_cycles, "lut": counts.lut, "ff": counts.ff, "dsp": counts.dsp,
-        "fmax_mhz": round(fmax, 1), "lut_ns": round(counts.lut * 1000 / fmax, 1),
+        **row, "stages": design.plan.latency_cycles, "lut": counts.lut, "ff": counts.ff, "dsp": counts.dsp,
+        "fmax_mhz": round(fmax, 1),
     }
+
+
+def sites_ns(row: dict[str, Any]) -> float:
+    """Area times time of one item: sites over the clock."""
+    return max(row["lut"], row["ff"]) * 1000 / row["fmax_mhz"]
 
 
 def _load(path: Path) -> dict[str, list[dict[str, Any]]]:
@@ -103,20 +108,21 @@ def _line(row: dict[str, Any]) -> str:
         return f"{row['kernel']:9} {row['clock_mhz']:5.0f} MHz: {row['error']}"
     return (
         f"{row['kernel']:9} {row['clock_mhz']:5.0f} MHz: {row['lut']} LUT, {row['ff']} FF, {row['dsp']} DSP, "
-        f"{row['ranks']} ranks, {row['fmax_mhz']} MHz, {row['lut_ns']} LUT·ns; estimate {row['estimate']}"
+        f"{row['stages']} stages, {row['fmax_mhz']} MHz, {sites_ns(row):.0f} sites·ns; "
+        f"estimate {row['estimate']}"
     )
 
 
 def summary(rows: dict[str, list[dict[str, Any]]]) -> str:
-    """The table in Markdown, with the geometric mean of the improvement in LUT x ns."""
+    """The table in Markdown, with the geometric mean of the improvement in sites x ns."""
     peers = tomllib.loads((HERE / "peers.toml").read_text())
     lines = [
         "# Quality of result",
         "",
         "Written by `python -m bench qor`. ECP5-85 speed 6, wrapper with registered inputs and outputs.",
         "",
-        "| kernel | best LUT·ns: LUT/FF/DSP, ranks, MHz | LUT·ns | best peer | times better | "
-        "× hand-made | fastest: LUT/FF/DSP, ranks | MHz | best peer |",
+        "| kernel | best sites·ns: LUT/FF/DSP, stages, MHz | sites·ns | best peer | times better | "
+        "× hand-made | fastest: LUT/FF/DSP, stages | MHz | best peer |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     gains: list[float] = []
@@ -125,19 +131,20 @@ def summary(rows: dict[str, list[dict[str, Any]]]) -> str:
         if not good:
             lines.append(f"| {name} | not measured | | | | | | | |")
             continue
-        small, fast = min(good, key=lambda r: r["lut_ns"]), max(good, key=lambda r: r["fmax_mhz"])
+        small, fast = min(good, key=sites_ns), max(good, key=lambda r: r["fmax_mhz"])
         peer, hand = peers[name], peers[name].get("hand")
-        gains.append(peer["lut_ns"]["value"] / small["lut_ns"])
-        beside = f"{small['lut_ns'] / hand['lut_ns']:.2f}" if hand else ""
+        cost, rival = sites_ns(small), sites_ns(peer["smallest"])
+        gains.append(rival / cost)
+        beside = f"{cost / sites_ns(hand):.2f}" if hand else ""
         lines.append(
-            f"| {name} | {_cost(small)}, {small['ranks']}, {small['fmax_mhz']} | {small['lut_ns']:.0f} | "
-            f"{peer['lut_ns']['value']} ({peer['lut_ns']['tool']}) | {gains[-1]:.2f} | {beside} | "
-            f"{_cost(fast)}, {fast['ranks']} | {fast['fmax_mhz']} | "
-            f"{peer['fmax_mhz']['value']} ({peer['fmax_mhz']['tool']}) |"
+            f"| {name} | {_cost(small)}, {small['stages']}, {small['fmax_mhz']} | {cost:.0f} | "
+            f"{rival:.0f} ({peer['smallest']['tool']}) | {gains[-1]:.2f} | {beside} | "
+            f"{_cost(fast)}, {fast['stages']} | {fast['fmax_mhz']} | "
+            f"{peer['fastest']['fmax_mhz']} ({peer['fastest']['tool']}) |"
         )
     if gains:
         mean = math.exp(sum(map(math.log, gains)) / len(gains))
-        lines += ["", f"Geometric mean over {len(gains)} kernels: {mean:.2f} times better in LUT·ns."]
+        lines += ["", f"Geometric mean over {len(gains)} kernels: {mean:.2f} times better in sites·ns."]
     return "\n".join(lines) + "\n"
 
 

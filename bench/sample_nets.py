@@ -94,12 +94,12 @@ def roms(make: Maker, width: int, entries: int) -> list[Bits]:
     return [make.add(Rom(width=width, address=address, contents=contents))]
 
 
-def products(make: Maker, width: int, ranks: int, adds: int) -> list[Bits]:
+def products(make: Maker, width: int, stages: int, adds: int) -> list[Bits]:
     """Multipliers, their products summed behind them ``adds`` times."""
     rows = []
     for _ in range(adds + 1):
         a, b = make.input(width), make.input(width)
-        mul = Mul(width=2 * width, a=a, b=b, a_signed=True, b_signed=True, latency_cycles=ranks)
+        mul = Mul(width=2 * width, a=a, b=b, a_signed=True, b_signed=True, latency_cycles=stages)
         rows.append(make.add(mul))
     total = rows[0]
     for row in rows[1:]:
