@@ -33,7 +33,8 @@ _TARGETS = {
     ),
     "any": typer.Option(
         "--target", metavar="TARGET", autocompletion=complete.targets,
-        help="interp (the default), cpu, wasm, rtl, or fpga:DEVICE, which is rtl as for that device.",
+        help="interp (the default), cpu, wasm, rtl, or fpga:DEVICE, which is rtl as for that device; "
+        "x86-64-avx2 and x86-64-avx512 are cpu at that level.",
     ),
 }  # fmt: skip
 

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from kera_hw.cpu_gpu.memory import CodeMemory, host_is_x86_64
-from kera_hw.cpu_gpu.x86_64.finish import SLOT_BYTES, Machine
-from kera_hw.cpu_gpu.x86_64.isa import Avx2
+from kera_hw.cpu_gpu.x86_64.finish import Machine
+from kera_hw.cpu_gpu.x86_64.machine import LEVELS, Level
 from kera_hw.cpu_gpu.x86_64.program import write_function
 from kera_hw.graph import Export
-from kera_hw.legal.native import Native
 from kera_hw.loops.program import Buffer
 from kera_hw.lower.export import TABLE as LOOPS
 from kera_hw.schedule.software.layout import Layout, lay_out, native_dtype
@@ -26,12 +25,6 @@ from kera_hw.support import Diagnostic, KeraError, deep_recursion
 from kera_hw.target import TargetTable
 
 Array = np.ndarray[Any, np.dtype[Any]]
-HAS = ("bit-counts", "fma", "rotations")
-"""What AVX2 machines have beyond the native set."""
-BEYOND_NATIVE: Native = rows_of(HAS)
-
-FEATURES = ("avx2", "bmi1", "bmi2", "fma", "abm", "popcnt")
-"""What the code uses, by the names that Linux gives."""
 MOST_STACK_BYTES = 1 << 20
 """Of the megabytes that a thread has."""
 TABLE: TargetTable[object] = replace(LOOPS, name="cpu", noun="machine code")
@@ -47,23 +40,29 @@ class CpuFunction:
     results: tuple[Buffer, ...]
     layout: Layout
     vector_loops: int
+    level: Level
 
 
 @deep_recursion()
-def compile_export(export: Export, vectors: bool = True) -> CpuFunction:
-    """The function of an export without observations. Raises KeraError (K0701, K0705)."""
-    registers = Registers(Avx2.vector_registers, Avx2.vector_bits) if vectors else None
-    program = native_program(export, TABLE, BEYOND_NATIVE, registers)
-    plan: Plan = plan_vectors(program, Avx2.vector_bits) if vectors else {}
+def compile_export(export: Export, vectors: bool = True, level: Level | None = None) -> CpuFunction:
+    """The function of an export without observations, for this processor unless a level is given.
+
+    Raises KeraError (K0701, K0705).
+    """
+    level = level or best_level() or LEVELS[0]
+    beyond = rows_of(level.capabilities)
+    registers = Registers(level.vector_registers, level.vector_bits) if vectors else None
+    program = native_program(export, TABLE, beyond, registers)
+    plan: Plan = plan_vectors(program, level.vector_bits) if vectors else {}
     private = frozenset(name for loop in plan.values() for name in loop.private)
-    layout = lay_out(program, private, Avx2.vector_bits // 8)
-    machine = write_function(program, layout, plan)
-    stack_bytes = machine.slots * SLOT_BYTES
-    if stack_bytes > MOST_STACK_BYTES:
-        message = f"`{export.name}` needs {stack_bytes:,} bytes of stack; {MOST_STACK_BYTES:,} is the most."
+    layout = lay_out(program, private, level.vector_bits // 8)
+    machine = write_function(program, layout, plan, level)
+    if machine.stack_bytes > MOST_STACK_BYTES:
+        needed = f"{machine.stack_bytes:,} bytes of stack"
+        message = f"`{export.name}` needs {needed}; {MOST_STACK_BYTES:,} is the most."
         raise KeraError([Diagnostic("K0705", message)])
     params, results = program.of_kind("param"), program.of_kind("result")
-    return CpuFunction(machine, tuple(params), tuple(results), layout, len(plan))
+    return CpuFunction(machine, tuple(params), tuple(results), layout, len(plan), level)
 
 
 class Instance:
@@ -101,12 +100,21 @@ class Instance:
         return results
 
 
-@cache
-def missing_features() -> tuple[str, ...]:
-    """What this machine lacks of what the code uses; empty where it can run."""
+def missing_features(level: Level = LEVELS[0]) -> tuple[str, ...]:
+    """What this machine lacks of a level; empty where code for it can run."""
     if not host_is_x86_64():
         return ("x86-64 under Linux",)
+    return tuple(name for name in level.features if name not in _features())
+
+
+def best_level() -> Level | None:
+    """The one with the most that this machine can run."""
+    return next((level for level in reversed(LEVELS) if not missing_features(level)), None)
+
+
+@cache
+def _features() -> frozenset[str]:
+    """What Linux says of the processor and lets programs use."""
     text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     line = next((line for line in text.splitlines() if line.startswith("flags")), "")
-    there = set(line.partition(":")[2].split())
-    return tuple(name for name in FEATURES if name not in there)
+    return frozenset(line.partition(":")[2].split())

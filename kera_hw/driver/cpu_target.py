@@ -1,28 +1,51 @@
-"""This processor as a target: machine code of our own, called in this process."""
+"""This processor as a target: machine code of our own, called in this process.
+
+`cpu` is the level with the most that the processor has; each level is a target as well, by its name.
+"""
 
 from __future__ import annotations
 
-from kera_hw.cpu_gpu.engine import Instance, compile_export, missing_features
+from typing import Any
+
+from kera_hw.cpu_gpu.engine import CpuFunction, Instance, best_level, compile_export, missing_features
+from kera_hw.cpu_gpu.x86_64.machine import LEVELS, Level
 from kera_hw.driver.session import identity
 from kera_hw.driver.software import SoftwareExecutor, to_compile
 from kera_hw.graph import Export, Graph
 from kera_hw.support import Diagnostic, KeraError
 
+BEST = "cpu"
 
-def cpu_executor(graph: Graph, export: Export) -> SoftwareExecutor:
+
+def level_of(target: str) -> Level:
+    """The level that a target's code is for; of `cpu` this processor's, or the least if it has none."""
+    if target == BEST:
+        return best_level() or LEVELS[0]
+    return next(level for level in LEVELS if level.name == target)
+
+
+def cpu_executor(graph: Graph, export: Export, target: str = BEST) -> SoftwareExecutor:
     """Compiles an export. Raises KeraError: K0701, and K0706 on a processor that lacks what the code uses."""
-    missing = missing_features()
+    level = level_of(target)
+    missing = missing_features(level)
     if missing:
-        message = f"The target `cpu` is x86-64 with AVX2; this processor lacks {', '.join(missing)}."
+        what = f"`{target}`" if target == level.name else f"`{target}`, at least `{level.name}`,"
+        message = f"The target {what} needs what this processor lacks: {', '.join(missing)}."
         raise KeraError([Diagnostic("K0706", message)])
-    function = compile_export(to_compile(graph, export))
-    plan = {
+    function = compile_export(to_compile(graph, export), level=level)
+    plan = code_plan(graph, export, function, target)
+    return SoftwareExecutor(export, function.params, Instance(function), plan)
+
+
+def code_plan(graph: Graph, export: Export, function: CpuFunction, target: str) -> dict[str, Any]:
+    """What was decided, as plain data."""
+    return {
         "function": export.name,
-        "target": "cpu",
-        "isa": "x86-64-avx2",
+        "target": target,
+        "isa": function.level.name,
         **identity(graph, export),
         "code_bytes": len(function.machine.code),
         "vector_loops": function.vector_loops,
         "spilled": function.machine.slots,
+        "stack_bytes": function.machine.stack_bytes,
     }
-    return SoftwareExecutor(export, function.params, Instance(function), plan)

@@ -1,8 +1,8 @@
 """Targets by name. A target makes an executor for one export; each is loaded only when asked for.
 
-One notation everywhere: `interp`, `rtl`, `cpu`, `wasm`, and `fpga:DEVICE`, which is hardware for that device
-and, where something is to be executed, its simulation. A device beside the target, `--device X`, means the
-same.
+One notation everywhere: `interp`, `rtl`, `cpu` and its levels, `wasm`, and `fpga:DEVICE`, which is hardware
+for that device and, where something is to be executed, its simulation. A device beside the target,
+`--device X`, means the same.
 """
 
 from __future__ import annotations
@@ -38,13 +38,20 @@ def _wasm(graph: Graph, export: Export, options: TargetOptions) -> Executor:
     return wasm_executor(graph, export)
 
 
-def _cpu(graph: Graph, export: Export, options: TargetOptions) -> Executor:
-    from kera_hw.driver.cpu_target import cpu_executor
+def _cpu(name: str) -> Loader:
+    def load(graph: Graph, export: Export, options: TargetOptions) -> Executor:
+        from kera_hw.driver.cpu_target import cpu_executor
 
-    return cpu_executor(graph, export)
+        return cpu_executor(graph, export, name)
+
+    return load
 
 
-TARGETS: dict[str, Loader] = {"interp": _interp, "rtl": _rtl, "cpu": _cpu, "wasm": _wasm}
+CPU_TARGETS = ("cpu", "x86-64-avx2", "x86-64-avx512")
+"""The processor's best, and its levels by name."""
+TARGETS: dict[str, Loader] = {
+    "interp": _interp, "rtl": _rtl, **{name: _cpu(name) for name in CPU_TARGETS}, "wasm": _wasm,
+}
 COVERED = ("interp", "loops", "rtl", "formal", "cpu", "wasm")
 """What has a table of operations (``driver.coverage``): targets, loop programs, and proofs."""
 

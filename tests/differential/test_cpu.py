@@ -1,14 +1,17 @@
 """Machine code by itself: what is wrong is seen, its pages, processors and stacks that it is not for."""
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from kera_hw.cpu_gpu.engine import Instance, compile_export, missing_features
+from kera_hw.cpu_gpu.engine import Instance, best_level, compile_export, missing_features
 from kera_hw.cpu_gpu.x86_64 import scalars
-from kera_hw.driver.cpu_target import cpu_executor
+from kera_hw.cpu_gpu.x86_64.machine import LEVELS, Level
+from kera_hw.driver.cpu_target import cpu_executor, level_of
 from kera_hw.driver.session import load_program
+from kera_hw.driver.targets import CPU_TARGETS
 from kera_hw.graph import Graph
 from kera_hw.support import KeraError
 from tests.differential.software import ITEMS, checked, differing, fir
@@ -57,8 +60,29 @@ def test_a_function_that_needs_too_much_stack_is_refused(
 
 
 def test_another_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kera_hw.driver.cpu_target.missing_features", lambda: ("avx2",))
-    with pytest.raises(KeraError) as caught:
-        cpu_executor(Graph([fir()], {}, {}), fir())
-    assert [item.code for item in caught.value.diagnostics] == ["K0706"]
-    assert missing_features() == ()
+    monkeypatch.setattr("kera_hw.cpu_gpu.engine._features", lambda: frozenset({"sse2", "avx2"}))
+    for target in CPU_TARGETS:
+        with pytest.raises(KeraError) as caught:
+            cpu_executor(Graph([fir()], {}, {}), fir(), target)
+        (fault,) = caught.value.diagnostics
+        assert fault.code == "K0706" and "bmi2" in fault.message and "avx2," not in fault.message
+    assert best_level() is None
+
+
+def test_the_best_level_is_the_last_that_the_processor_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ("cpu", *(level.name for level in LEVELS)) == CPU_TARGETS
+    for level in LEVELS:
+        monkeypatch.setattr("kera_hw.cpu_gpu.engine._features", partial(frozenset, level.features))
+        assert best_level() == level_of("cpu") == level == level_of(level.name)
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+def test_code_of_a_level_uses_no_more_than_it_has(level: Level, tmp_path: Path) -> None:
+    """An instruction of AVX-512 begins with 0x62, which no other does in 64-bit code."""
+    path = tmp_path / "f.kera"
+    source = "pub fn f(x: [f32; 64], y: [f32; 64]) -> [f32; 64] { max(exp(x), y / x) }"
+    path.write_text(source, encoding="utf-8")
+    loaded = load_program(path)
+    assert loaded.graph is not None
+    machine = compile_export(loaded.graph.exports[0], level=level).machine
+    assert any(machine.code[at] == 0x62 for at, _ in machine.instructions) == level.evex

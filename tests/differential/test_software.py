@@ -1,6 +1,7 @@
 """Software targets give the reference's bits: on random graphs for every operation, and on programs."""
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from kera_hw.cpu_gpu import engine as cpu
+from kera_hw.cpu_gpu.x86_64.machine import LEVELS
 from kera_hw.driver.session import load_program
 from kera_hw.graph.generate import generatable_ops
 from kera_hw.interp.exports import run_leaves
@@ -26,13 +28,13 @@ class Target(NamedTuple):
     make: Make
 
 
-@pytest.fixture(params=["cpu", "wasm"])
+@pytest.fixture(params=["wasm", *LEVELS], ids=lambda item: item if isinstance(item, str) else item.name)
 def target(request: pytest.FixtureRequest) -> Target:
     if request.param == "wasm":
         return Target(wasm.compile_export, wasmtime.Instance)
-    if cpu.missing_features():
+    if cpu.missing_features(request.param):
         pytest.skip("the processor lacks what the code uses")
-    return Target(cpu.compile_export, cpu.Instance)
+    return Target(partial(cpu.compile_export, level=request.param), cpu.Instance)
 
 
 @pytest.mark.parametrize("chunk", range(_CHUNKS))

@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kera_hw.cpu_gpu.engine import BEYOND_NATIVE, TABLE, Instance, compile_export, missing_features
+from kera_hw.cpu_gpu.engine import TABLE, Instance, compile_export, missing_features
+from kera_hw.cpu_gpu.x86_64.machine import AVX2
 from kera_hw.driver.session import load_program
 from kera_hw.graph import Export
 from kera_hw.interp.exports import run_leaves
 from kera_hw.loops.program import For
 from kera_hw.schedule.software.interleaving import most_alive, side_by_side
-from kera_hw.schedule.software.native import native_program
+from kera_hw.schedule.software.native import native_program, rows_of
 from kera_hw.schedule.software.vector_loops import plan_vectors
 
 
@@ -28,7 +29,7 @@ def _export(tmp_path: Path, source: str) -> Export:
 def test_as_many_as_registers_hold(tmp_path: Path, registers: int, copies: int) -> None:
     """x, y and their sum are alive at once."""
     source = "pub fn f(x: [f32; 64], y: [f32; 64]) -> [f32; 64] { (x + y) * (x - y) + x * y }"
-    program = native_program(_export(tmp_path, source), TABLE, BEYOND_NATIVE)
+    program = native_program(_export(tmp_path, source), TABLE, rows_of(AVX2.capabilities))
     (loop,) = (statement for statement in program.body.body if isinstance(statement, For))
     vector = plan_vectors(program, 256)[id(loop)]
     assert most_alive(loop.body, vector) == 3
@@ -37,7 +38,7 @@ def test_as_many_as_registers_hold(tmp_path: Path, registers: int, copies: int) 
 
 def test_a_body_with_loops_is_written_alone(tmp_path: Path) -> None:
     source = "pub fn f(a: [f32; 8, 8], b: [f32; 8, 8]) -> [f32; 8, 8] { matmul(a, b) }"
-    program = native_program(_export(tmp_path, source), TABLE, BEYOND_NATIVE)
+    program = native_program(_export(tmp_path, source), TABLE, rows_of(AVX2.capabilities))
     plan = plan_vectors(program, 256)
     (outer,) = (statement for statement in program.body.body if isinstance(statement, For))
     (inner,) = (statement for statement in outer.body.body if isinstance(statement, For))

@@ -18,7 +18,9 @@ _TRIES = 40
 _SPOKEN = {
     "movi": "mov", "movzx8": "movzx", "movzx16": "movzx", "movsx8": "movsx", "movsx16": "movsx",
     "store8": "mov", "store16": "mov", "rolcl": "rol", "rorcl": "ror", "vmovd_g": "vmovd", "vmovq_g": "vmovq",
-    "imuli": "imul",
+    "imuli": "imul", "kmovq_k": "kmovq", "kmovq_g": "kmovq",
+    **{f"vp{verb}.z": f"vp{verb}q" for verb in ("and", "andn", "or", "xor")},
+    **{f"vround{kind}.z": f"vrndscale{kind}" for kind in ("ps", "pd", "ss", "sd")}, "vmovdqu.z": "vmovdqu64",
 }
 
 
@@ -50,7 +52,7 @@ def _address(below: random.Random) -> tuple[Mem, str]:
     return Mem(Fixed(base, RegClass.GENERAL), register, scale, offset), f"[{text}]"
 
 
-def _operand(kind: str, below: random.Random) -> tuple[Operand, str | None]:
+def _operand(kind: str, below: random.Random, evex: bool) -> tuple[Operand, str | None]:
     """An operand and what it is called; None where that is not compared."""
     if kind.endswith("/m") and below.random() < 0.5:
         return _address(below)
@@ -60,8 +62,11 @@ def _operand(kind: str, below: random.Random) -> tuple[Operand, str | None]:
             names = "|".join(_part(number, width) for width in (64, 32, 16, 8))
             return Fixed(number, RegClass.GENERAL), names
         case "v" | "v4":
-            number = below.randrange(16)
-            return Fixed(number, RegClass.VECTOR), f"xmm{number}|ymm{number}"
+            number = below.randrange(32 if evex else 16)
+            return Fixed(number, RegClass.VECTOR), f"xmm{number}|ymm{number}|zmm{number}"
+        case "k" | "by":
+            number = below.randrange(1 if kind == "by" else 0, 8)
+            return Fixed(number, RegClass.MASK), f"k{number}"
         case "m":
             return _address(below)
         case "i8":
@@ -77,7 +82,7 @@ def _operand(kind: str, below: random.Random) -> tuple[Operand, str | None]:
 
 def _in_our_words(text: str) -> str:
     """An address without sizes and spaces, numbers decimal, a scale of 1 left out."""
-    text = re.sub(r"(?:byte|word|dword|qword|xmmword|ymmword) ptr ", "", text)
+    text = re.sub(r"(?:byte|word|dword|qword|xmmword|ymmword|zmmword) ptr ", "", text)
     text = re.sub(r"0x[0-9a-f]+", lambda found: str(int(found[0], 16)), text)
     return text.replace(" ", "").replace("*1]", "]").replace("*1+", "+").replace("*1-", "-")
 
@@ -87,18 +92,24 @@ def test_a_row(row: Row) -> None:
     below = random.Random(row.name)
     vector = any(kind.startswith("v") for kind in row.kinds)
     for _ in range(_TRIES):
-        pairs = [_operand(kind, below) for kind in row.kinds]
-        size = below.choice([32, 64]) if row.wide == "{W}" or not vector else below.choice([128, 256])
+        pairs = [_operand(kind, below, row.evex) for kind in row.kinds]
+        lengths = [128, 256, *([512] if row.evex else [])]
+        size = below.choice([32, 64]) if row.wide == "{W}" or not vector else below.choice(lengths)
+        if row.name.startswith(("vextracti64", "vinserti64")):
+            size = max(size, 256)
         content, _ = encode(Inst(row.name, tuple(one for one, _ in pairs), row.roles, size), 0)
         found = list(_DISASSEMBLER.disasm(content, 0))
         assert len(found) == 1 and found[0].size == len(content), content.hex()
-        spoken = _SPOKEN.get(row.name, row.name)
+        name = row.name.removesuffix(".z")
+        spoken = _SPOKEN.get(row.name) or _SPOKEN.get(name, name)
         mnemonic = found[0].mnemonic
         assert _is_called(mnemonic, spoken), (mnemonic, row.name)
         named = [name for _, name in pairs if name is not None]
-        said = [part for part in _in_our_words(found[0].op_str).split(",") if part]
+        said = [part for part in re.split(r",|{|}", _in_our_words(found[0].op_str)) if part]
         for name in named:
             assert any(part in name.split("|") for part in said), (found[0].op_str, named)
+        if "by" in row.kinds:
+            continue  # the mask is written beside the first operand
         order = [next(k for k, part in enumerate(said) if part in name.split("|")) for name in named]
         if len(set(named)) == len(named):
             assert order == sorted(order), (found[0].op_str, named)
@@ -106,6 +117,6 @@ def test_a_row(row: Row) -> None:
 
 def _is_called(mnemonic: str, name: str) -> bool:
     """Predicates and conditions have names of their own there; constants make no other name."""
-    if name.startswith("vcmp"):
-        return mnemonic.startswith("vcmp") and mnemonic.endswith(name[-2:])
+    if name.startswith(("vcmp", "vpcmp")):
+        return mnemonic.startswith(name[:4]) and mnemonic.endswith(name.removeprefix("vpcmp")[-2:])
     return mnemonic in (name, name.removesuffix("i"), {"cdq": "cqo"}.get(name, name))

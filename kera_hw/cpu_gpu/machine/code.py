@@ -16,6 +16,7 @@ class RegClass(Enum):
 
     GENERAL = "general"
     VECTOR = "vector"
+    MASK = "mask"
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,42 +220,30 @@ class Body(StatementWriter):
 
     def _lane_by_lane(self, op: Signature, args: Sequence[Arg]) -> tuple[VReg, int]:
         """Scalar instructions for one lane after another, where the machine has none for all."""
-        boolean = isinstance(op.result, BoolType)
-        mask_bits = self.isa.vector_bits // self._lane_count if boolean else 0
-        kind = IntType(mask_bits, True) if boolean else op.result
-        whole: VReg | None = None
+        values: list[VReg] = []
         for lane in range(self._lane_count):
             scalars = [_Lane(arg.type, self._lane(arg, lane)) for arg in args]
             value, loose = self.isa.scalar(op, scalars)
-            if boolean:
-                value = self._as_mask(value, mask_bits)
-            elif loose:
+            if loose:
                 assert isinstance(op.result, IntType)
                 value = self.isa.extend(op.result, value)
-            whole = self.isa.insert(kind, whole, value, lane)
+            values.append(value)
+        if isinstance(op.result, BoolType):
+            return self.isa.mask_of_lanes(values)
+        whole: VReg | None = None
+        for lane, value in enumerate(values):
+            whole = self.isa.insert(op.result, whole, value, lane)
         assert whole is not None
-        return whole, mask_bits
+        return whole, 0
 
     def _lane(self, arg: Arg, lane: int) -> VReg:
         if arg.bits is not None:
             return self.isa.literal(arg.type, arg.bits)
         if arg.uniform:
             return arg.register
-        if not isinstance(arg.type, BoolType):
-            return self.isa.extract(arg.type, arg.register, lane)
-        word = IntType(arg.mask_bits, False)
-        bits = self.isa.extract(word, arg.register, lane)
-        one = self.isa.literal(word, 1)
-        both = Signature("bits.and", (word, word), word)
-        return self.isa.scalar(both, [_Lane(word, bits), _Lane(word, one)])[0]
-
-    def _as_mask(self, value: VReg, mask_bits: int) -> VReg:
-        """0 or 1 as no bits or all bits of a lane."""
-        wide = IntType(max(mask_bits, 32), True)
-        if mask_bits == 64:
-            value = self.isa.as_index(IntType(32, False), value)
-        found, _ = self.isa.scalar(Signature("integer.neg", (wide,), wide), [_Lane(wide, value)])
-        return found
+        if isinstance(arg.type, BoolType):
+            return self.isa.bool_lane(arg.register, arg.mask_bits, lane)
+        return self.isa.extract(arg.type, arg.register, lane)
 
     # Memory
 
@@ -416,7 +404,7 @@ class Body(StatementWriter):
             register = self._scalar(value).get()
             return register, Held(register)
         if isinstance(var.type, BoolType):
-            mask_bits = self.isa.vector_bits // self._lane_count
+            mask_bits = self.isa.mask_bits(self._lane_count)
             register = self._mask_of(value, mask_bits)
             return register, Held(register, self._lane_count, mask_bits)
         register = self._lanes_of(value)
@@ -472,12 +460,11 @@ class Body(StatementWriter):
         self._held |= results
 
     def _room(self, var: Var) -> Held:
-        vector = self._varies(var)
-        register = self.isa.code.vreg(RegClass.VECTOR if vector else class_of(var.type))
-        if not vector:
-            return Held(register)
+        if not self._varies(var):
+            return Held(self.isa.code.vreg(class_of(var.type)))
         lanes = self._lane_count
-        return Held(register, lanes, self.isa.vector_bits // lanes if isinstance(var.type, BoolType) else 0)
+        mask_bits = self.isa.mask_bits(lanes) if isinstance(var.type, BoolType) else 0
+        return Held(self.isa.lanes_register(var.type), lanes, mask_bits)
 
     def _arm(self, branch: If, arm: Block, results: dict[Var, Held]) -> None:
         self.block(arm)

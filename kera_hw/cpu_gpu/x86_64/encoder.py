@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-from kera_hw.cpu_gpu.machine.code import Fixed, Inst, Label, Mem, Operand, VReg
+from kera_hw.cpu_gpu.machine.code import Fixed, Inst, Label, Mem, Operand, RegClass, VReg
 
 _MAPS = {"0F": 1, "0F38": 2, "0F3A": 3}
 _PREFIXES = {"66": 1, "F3": 2, "F2": 3}
@@ -22,7 +22,8 @@ _SIB, _BASE_BP, _DISP8, _DISP32 = 4, 5, 0x40, 0x80
 class Row:
     """One form. ``kinds`` and ``roles`` of its operands; ``digit`` extends the opcode in ModRM.reg.
 
-    ``places``: for each operand where it is encoded: reg, rm, vvvv, is4, imm, rel, or opcode.
+    ``places``: for each operand where it is encoded: reg, rm, vvvv, is4, aaa, imm, rel, or opcode.
+    ``evex``: with the prefix that reaches 32 registers, 512 bits and masks; its name ends in `.z`.
     """
 
     name: str
@@ -34,12 +35,13 @@ class Row:
     digit: int | None
     vex: tuple[str, int, int] | None  # length, pp, map
     wide: str  # "{W}", "W0", "W1", "WIG" or ""
+    evex: bool = False
 
 
 def _places(kinds: list[str], vex: bool, digit: int | None, opcode_register: bool) -> tuple[str, ...]:
     """By the manual's operand encodings: the operand that may be memory is ModRM.rm."""
     found: list[str] = []
-    registers = [k for k, kind in enumerate(kinds) if kind in ("g", "v", "g8")]
+    registers = [k for k, kind in enumerate(kinds) if kind in ("g", "v", "g8", "k")]
     memory = next((k for k, kind in enumerate(kinds) if kind.endswith("/m") or kind == "m"), None)
     if memory is None and registers:
         memory = registers[0] if digit is not None and not vex else registers[-1]
@@ -51,6 +53,8 @@ def _places(kinds: list[str], vex: bool, digit: int | None, opcode_register: boo
             found.append("rel")
         elif kind == "v4":
             found.append("is4")
+        elif kind == "by":
+            found.append("aaa")
         elif opcode_register:
             found.append("opcode")
         elif k == memory:
@@ -72,7 +76,8 @@ def _row(text: str, cc: tuple[str, int] | None = None) -> Row:
     parts = encoding.split()
     vex: tuple[str, int, int] | None = None
     wide, prefix, opcode, digit, opcode_register = "", b"", b"", None, False
-    if parts[0].startswith("VEX"):
+    evex = parts[0].startswith("EVEX")
+    if evex or parts[0].startswith("VEX"):
         _, length, *fields, wide = parts.pop(0).split(".")
         pp = next((_PREFIXES[item] for item in fields if item in _PREFIXES), 0)
         vex = (length, pp, _MAPS[fields[-1]])
@@ -91,12 +96,31 @@ def _row(text: str, cc: tuple[str, int] | None = None) -> Row:
     places = _places(kinds, vex is not None, digit, opcode_register)
     if _SHIFTED.match(name):  # the count is in vvvv, after the operand that may be memory
         places = ("reg", "rm", "vvvv")
-    return Row(name + (cc[0] if cc else ""), tuple(kinds), roles, places, prefix, opcode, digit, vex, wide)
+    name += cc[0] if cc else ".z" if evex else ""
+    return Row(name, tuple(kinds), roles, places, prefix, opcode, digit, vex, wide, evex)
+
+
+def _twins(text: str, rows: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
+    """EVEX forms that differ from the VEX ones in nothing but the prefix, and what W says there."""
+    for line in filter(None, text.split("\n")):
+        wide, names = line.split("|")
+        for name in names.split():
+            for row in rows[name]:
+                kept = row.wide == "{W}"
+                yield replace(row, name=f"{name}.z", wide=row.wide if kept else wide.strip(), evex=True)
 
 
 def _rows() -> Iterator[Row]:
     data = tomllib.loads((files("kera_hw.cpu_gpu.x86_64") / "encodings.toml").read_text(encoding="utf-8"))
-    conditions = data.pop("conditions")
+    conditions, twins = data.pop("conditions"), data.pop("twins")
+    found: dict[str, list[Row]] = {}
+    for row in _written(data, conditions):
+        found.setdefault(row.name, []).append(row)
+        yield row
+    yield from _twins(twins, found)
+
+
+def _written(data: Mapping[str, str], conditions: Sequence[str]) -> Iterator[Row]:
     for section, text in data.items():
         for line in filter(None, text.split("\n")):
             if section == "conditional":
@@ -114,6 +138,9 @@ def table() -> dict[str, tuple[Row, ...]]:
     return found
 
 
+_KINDS = {RegClass.GENERAL: "g", RegClass.VECTOR: "v", RegClass.MASK: "k"}
+
+
 def form(name: str, operands: tuple[Operand, ...]) -> Row:
     """The form that takes these operands."""
     for row in table()[name]:
@@ -128,8 +155,7 @@ def _fits(kind: str, operand: Operand) -> bool:
     if isinstance(operand, Label):
         return kind == "rel"
     if isinstance(operand, VReg | Fixed):
-        vector = operand.cls.value == "vector"
-        return kind.startswith("v") if vector else kind.startswith("g")
+        return kind[0] == _KINDS[operand.cls] or (kind == "by" and operand.cls is RegClass.MASK)
     return kind in ("i8", "i32", "i64")
 
 
@@ -151,10 +177,13 @@ def encode(inst: Inst, at: int) -> tuple[bytes, list[Fixup]]:
     if row.digit is not None:
         reg = row.digit
     w = {"{W}": inst.size_bits == 64, "REX.W": True, "W1": True}.get(row.wide, False)
-    head = _vex(row, inst, reg, rm, vvvv, w) if row.vex else _legacy(row, inst, reg, rm, named, w)
+    if row.evex:
+        head = _evex(row, inst, reg, rm, vvvv, w, _number(named.get("aaa")))
+    else:
+        head = _vex(row, inst, reg, rm, vvvv, w) if row.vex else _legacy(row, inst, reg, rm, named, w)
     body, fixup = b"", None
     if "rm" in named:
-        body, fixup = _modrm(reg, rm)
+        body, fixup = _modrm(reg, rm, not row.evex)
     tail = _immediates(row, inst, named)
     whole = head + body + tail
     fixups: list[Fixup] = []
@@ -194,11 +223,27 @@ def _legacy(row: Row, inst: Inst, reg: int, rm: Operand | None, named: dict[str,
     return row.prefix + (bytes([rex]) if rex != 0x40 or bytes_only else b"") + opcode
 
 
+def _evex(
+    row: Row, inst: Inst, reg: int, rm: Operand | None, vvvv: int, w: bool, mask: int
+) -> bytes:
+    """Section 2.7.1; a register's fifth bit lies apart, that of ModRM.rm where an index has its fourth."""
+    assert row.vex is not None
+    length, pp, escape = row.vex
+    size = {128: 0, 256: 1, 512: 2}[inst.size_bits] if length == "L" else {"256": 1, "512": 2}.get(length, 0)
+    base, index = _address(rm)
+    if isinstance(rm, Fixed):
+        index = base >> 4 << 3
+    first = (~reg >> 3 & 1) << 7 | (~index >> 3 & 1) << 6 | (~base >> 3 & 1) << 5 | (~reg >> 4 & 1) << 4
+    second = w << 7 | (~vvvv & 15) << 3 | 4 | pp
+    return bytes([0x62, first | escape, second, size << 5 | (~vvvv >> 4 & 1) << 3 | mask]) + row.opcode
+
+
 def _vex(row: Row, inst: Inst, reg: int, rm: Operand | None, vvvv: int, w: bool) -> bytes:
     assert row.vex is not None
     length, pp, escape = row.vex
-    long = length == "256" or (length == "L" and inst.size_bits == 256)
+    long = length in ("256", "1") or (length == "L" and inst.size_bits == 256)
     base, index = _address(rm)
+    assert max(reg, vvvv, base) < 16, f"{row.name} does not reach all registers"
     last = (~vvvv & 15) << 3 | long << 2 | pp
     if escape == 1 and not w and base < 8 and index < 8:
         return bytes([0xC5, (reg < 8) << 7 | last]) + row.opcode
@@ -206,15 +251,18 @@ def _vex(row: Row, inst: Inst, reg: int, rm: Operand | None, vvvv: int, w: bool)
     return bytes([0xC4, second, w << 7 | last]) + row.opcode
 
 
-def _modrm(reg: int, rm: Operand | None) -> tuple[bytes, int | None]:
-    """ModRM, SIB and displacement; the label that the displacement leads to, if it is one."""
+def _modrm(reg: int, rm: Operand | None, bytes_scale: bool) -> tuple[bytes, int | None]:
+    """ModRM, SIB and displacement; the label that the displacement leads to, if it is one.
+
+    ``bytes_scale``: whether a displacement of one byte counts bytes; where it does not, there is none.
+    """
     field = (reg & 7) << 3
     if not isinstance(rm, Mem):
         return bytes([0xC0 | field | (_number(rm) & 7)]), None
     if rm.label is not None:
         return bytes([field | 5]) + bytes(4), rm.label
     base = _number(rm.base)
-    short = -128 <= rm.offset < 128
+    short = bytes_scale and -128 <= rm.offset < 128
     mode = 0 if rm.offset == 0 and base & 7 != _BASE_BP else _DISP8 if short else _DISP32
     offset = b"" if mode == 0 else rm.offset.to_bytes(1 if mode == _DISP8 else 4, "little", signed=True)
     if rm.index is None and base & 7 != _SIB:

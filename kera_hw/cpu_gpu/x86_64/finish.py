@@ -10,60 +10,63 @@ from kera_hw.cpu_gpu.machine.coalesce import coalesce
 from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Mark, Mem, RegClass, VReg
 from kera_hw.cpu_gpu.machine.rewrite import Step, rewritten, used_registers
 from kera_hw.cpu_gpu.x86_64.encoder import Fixup, encode, form
-from kera_hw.cpu_gpu.x86_64.machine import ALL_VECTORS, CALLEE_SAVED, FILES, RSP, jumps
+from kera_hw.cpu_gpu.x86_64.machine import CALLEE_SAVED, RSP, Level, jumps
 
-SLOT_BYTES = 32
-_POOL_ALIGNMENT_BYTES = 32
+_POOL_ALIGNMENT_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
     """A finished function: ``code`` with its constants behind it, position independent.
 
-    ``instructions`` are (offset, instruction) in order; ``slots`` were needed for what found no register.
+    ``instructions`` are (offset, instruction) in order; ``slots`` were needed for what found no register, of
+    ``stack_bytes`` in all.
     """
 
     code: bytes
     instructions: tuple[tuple[int, Inst], ...]
     slots: int
+    stack_bytes: int
 
 
-def finish(code: Code) -> Machine:
+def finish(code: Code, level: Level) -> Machine:
     """Assigns registers, checks that, and encodes."""
-    coalesce(code, FILES.moves)
-    files = ALL_VECTORS
+    coalesce(code, level.moves)
+    files = level.files(spilling=False)
     allocation = allocate(code, files)
-    if any(register.cls is RegClass.VECTOR for register in allocation.slots):
-        files = FILES
+    if any(register.cls is not RegClass.GENERAL for register in allocation.slots):
+        files = level.files(spilling=True)
         allocation = allocate(code, files)
     steps = list(rewritten(code, allocation, files))
     fault = check_allocation(steps, allocation, jumps())
     if fault is not None:
         raise AssertionError(f"the allocation is wrong: {fault}")
     saved = sorted(used_registers(steps, RegClass.GENERAL) & set(CALLEE_SAVED))
-    frame_bytes = allocation.slot_count * SLOT_BYTES
-    body = [item for step in steps for item in _items(step, allocation.slots)]
+    frame_bytes = allocation.slot_count * (level.vector_bits // 8)
+    body = [item for step in steps for item in _items(step, allocation.slots, level)]
     whole = [*_entry(saved, frame_bytes), *body, *_exit(saved, frame_bytes)]
-    return _encoded(whole, code, len(allocation.slots))
+    return _encoded(whole, code, len(allocation.slots), frame_bytes)
 
 
 def _put(op: str, *operands: Fixed | Mem | int, size_bits: int = 64) -> Inst:
     return Inst(op, operands, form(op, operands).roles, size_bits)
 
 
-def _items(step: Step, slots: Mapping[VReg, int]) -> list[Inst | Mark]:
+def _items(step: Step, slots: Mapping[VReg, int], level: Level) -> list[Inst | Mark]:
     if step.kind == "mark":
         assert isinstance(step.before, Mark)
         return [step.before] if step.before.kind == "label" else []
     if step.kind == "inst":
         assert step.after is not None
-        same = step.after.op in FILES.moves and step.after.operands[0] == step.after.operands[1]
+        same = step.after.op in level.moves and step.after.operands[0] == step.after.operands[1]
         # A move of 32 bits within a register clears its upper half, so it is none.
         return [] if same and (step.after.op != "mov" or step.after.size_bits == 64) else [step.after]
     assert step.moved is not None and step.register is not None
-    place = Mem(RSP, offset=slots[step.moved] * SLOT_BYTES)
-    general = step.register.cls is RegClass.GENERAL
-    op, size = ("mov", 64) if general else ("vmovdqu", 256)
+    place = Mem(RSP, offset=slots[step.moved] * (level.vector_bits // 8))
+    op, size = {
+        RegClass.GENERAL: ("mov", 64), RegClass.MASK: ("kmovq", 64),
+        RegClass.VECTOR: (level.called("vmovdqu"), level.vector_bits),
+    }[step.register.cls]
     if step.kind == "fetch":
         return [_put(op, step.register, place, size_bits=size)]
     return [_put(op, place, step.register, size_bits=size)]
@@ -80,7 +83,7 @@ def _exit(saved: list[int], frame_bytes: int) -> list[Inst]:
     return [*found, _put("vzeroupper"), _put("ret")]
 
 
-def _encoded(items: list[Inst | Mark], code: Code, slots: int) -> Machine:
+def _encoded(items: list[Inst | Mark], code: Code, slots: int, stack_bytes: int) -> Machine:
     out = bytearray()
     labels: dict[int, int] = {}
     fixups: list[Fixup] = []
@@ -100,4 +103,4 @@ def _encoded(items: list[Inst | Mark], code: Code, slots: int) -> Machine:
         out += contents
     for one in fixups:
         out[one.place : one.place + 4] = (labels[one.label] - one.end).to_bytes(4, "little", signed=True)
-    return Machine(bytes(out), tuple(instructions), slots)
+    return Machine(bytes(out), tuple(instructions), slots, stack_bytes)

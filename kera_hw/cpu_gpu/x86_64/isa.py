@@ -1,11 +1,11 @@
-"""AVX2 with BMI and FMA, as the selection of instructions asks for it."""
+"""x86-64 at its levels, as the selection of instructions asks for it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from kera_hw.cpu_gpu.machine.code import Label, Mem, Reg, RegClass, VReg
 from kera_hw.cpu_gpu.select.isa import COMPARED, Arg, Scalar, Splat, is_narrow, width_of
-from kera_hw.cpu_gpu.x86_64 import lanes, scalars, vectors
+from kera_hw.cpu_gpu.x86_64 import lanes, masks, scalars, vectors
 from kera_hw.cpu_gpu.x86_64.machine import Emitter
 from kera_hw.legal.native import Signature
 from kera_hw.types import BoolType, FloatType, IntType, Type
@@ -13,11 +13,8 @@ from kera_hw.types import BoolType, FloatType, IntType, Type
 _NEAR = range(-(1 << 31), 1 << 31)
 
 
-class Avx2(Emitter):
+class X86(Emitter):
     """Implements ``select.isa.Isa``."""
-
-    vector_bits: int = 256
-    vector_registers: int = 16
 
     # Addresses and control
 
@@ -37,7 +34,9 @@ class Avx2(Emitter):
 
     def copy(self, target: VReg, source: Reg, vector: bool = False) -> None:
         if target.cls is RegClass.VECTOR:
-            self.put("vmovaps", target, source, size_bits=256 if vector else 128)
+            self.put("vmovaps", target, source, size_bits=self.vector_bits if vector else 128)
+        elif target.cls is RegClass.MASK:
+            self.put("kmovq", target, source)
         else:
             self.put("mov", target, source)
 
@@ -141,22 +140,51 @@ class Avx2(Emitter):
     def insert(self, kind: Type, register: VReg | None, value: VReg, lane: int) -> VReg:
         return lanes.insert(self, kind, register, value, lane)
 
+    def mask_bits(self, count: int) -> int:
+        return masks.MASK_BITS if self.level.evex else self.vector_bits // count
+
+    def lanes_register(self, kind: Type) -> VReg:
+        is_mask = self.level.evex and isinstance(kind, BoolType)
+        return self.mask_register() if is_mask else self.vector_register()
+
+    def bool_lane(self, register: VReg, mask_bits: int, lane: int) -> VReg:
+        if self.level.evex:
+            return masks.bool_lane(self, register, lane)
+        found = lanes.extract(self, IntType(mask_bits, False), register, lane)
+        self.put("andi", found, 1, size_bits=32)
+        return found
+
+    def mask_of_lanes(self, values: Sequence[VReg]) -> tuple[VReg, int]:
+        if self.level.evex:
+            return masks.mask_of_lanes(self, list(values)), masks.MASK_BITS
+        width = self.vector_bits // len(values)
+        whole: VReg | None = None
+        for lane, value in enumerate(values):
+            every = self.changed("neg", value)
+            whole = lanes.insert(self, IntType(width, True), whole, every, lane)
+        assert whole is not None
+        return whole, width
+
     def mask_of(self, condition: VReg, mask_bits: int, count: int) -> VReg:
+        if self.level.evex:
+            return masks.mask_of(self, condition)
         return vectors.mask_of(self, condition, mask_bits, count)
 
     def resize_mask(self, register: VReg, before: int, after: int, count: int) -> VReg:
+        if self.level.evex:
+            return register
         return lanes.resize_mask(self, register, before, after, count)
 
     def vector(
         self, op: Signature, count: int, args: Sequence[Arg], splat: Splat
     ) -> tuple[VReg, int] | None:
-        rule = vectors.RULES.get(op.opcode)
+        rule = (masks if self.level.evex else vectors).RULES.get(op.opcode)
         return None if rule is None else rule(vectors.Lanes(self, count, op, args, splat))
 
     def chosen_lanes(
         self, compared: Signature, op: Signature, count: int, args: Sequence[Arg], splat: Splat
     ) -> VReg | None:
         pair, choice = args[:COMPARED], args[COMPARED:]
-        return vectors.chosen(
+        return (masks if self.level.evex else vectors).chosen(
             vectors.Lanes(self, count, compared, pair, splat), vectors.Lanes(self, count, op, choice, splat)
         )

@@ -18,7 +18,8 @@ def letter(width_bits: int) -> str:
 
 def span(width_bits: int, lanes: int) -> int:
     """The length of an instruction on so many lanes."""
-    return 256 if width_bits * lanes > 128 else 128
+    bits = width_bits * lanes
+    return 512 if bits > 256 else 256 if bits > 128 else 128
 
 
 def splat(to: Emitter, kind: Type, register: VReg, lanes: int) -> VReg:
@@ -44,17 +45,19 @@ def load_splat(to: Emitter, kind: Type, place: Mem, lanes: int) -> VReg:
 def gather(to: Emitter, kind: Type, places: Sequence[Mem]) -> VReg:
     """Elements from places of their own."""
     width = width_of(kind)
-    halves: list[VReg] = []
-    for first in range(0, len(places), 128 // width):
-        place, *rest = places[first : first + 128 // width]
+    each = 128 // width
+    whole: VReg | None = None
+    for number in range(-(-len(places) // each)):
+        place, *rest = places[number * each : (number + 1) * each]
         if width < 32:
-            half = to.vgives("vmovd", to.gives(f"movzx{width}", place, size_bits=32))
+            part = to.vgives("vmovd", to.gives(f"movzx{width}", place, size_bits=32))
         else:
-            half = to.vgives("vmovd" if width == 32 else "vmovq", place)
+            part = to.vgives("vmovd" if width == 32 else "vmovq", place)
         for lane, other in enumerate(rest, 1):
-            half = to.vgives(f"vpinsr{letter(width)}", half, other, lane)
-        halves.append(half)
-    return halves[0] if len(halves) == 1 else to.vgives("vinserti128", *halves, 1, size_bits=256)
+            part = to.vgives(f"vpinsr{letter(width)}", part, other, lane)
+        whole = part if whole is None else _with_part(to, whole, part, number)
+    assert whole is not None
+    return whole
 
 
 def load(to: Emitter, kind: Type, place: Mem, lanes: int) -> VReg:
@@ -80,10 +83,8 @@ def store(to: Emitter, kind: Type, place: Mem, register: VReg, lanes: int) -> No
 def extract(to: Emitter, kind: Type, register: VReg, lane: int) -> VReg:
     """A lane as a scalar, extended by its sign."""
     width = width_of(kind)
-    half = 128 // width
-    if lane >= half:
-        register = to.vgives("vextracti128", register, 1, size_bits=256)
-        lane -= half
+    part, lane = divmod(lane, 128 // width)
+    register = _part(to, register, part)
     if isinstance(kind, FloatType):
         if lane == 0:
             return to.vgives("vmovaps", register)
@@ -98,20 +99,33 @@ def extract(to: Emitter, kind: Type, register: VReg, lane: int) -> VReg:
 def insert(to: Emitter, kind: Type, register: VReg | None, value: VReg, lane: int) -> VReg:
     """With one lane replaced; the first begins a vector."""
     width = width_of(kind)
-    half = 128 // width
     if isinstance(kind, FloatType):
         value = to.gives("vmovq_g" if width == 64 else "vmovd_g", value)
     if register is None:
         assert lane == 0
         return to.vgives("vmovq", value)
-    op = f"vpinsr{letter(width)}"
-    if lane < half:
-        return to.vgives(op, register, value, lane)  # of a longer vector nothing above is there yet
-    if lane == half:
-        upper = to.vgives("vmovq", value)
+    part, within = divmod(lane, 128 // width)
+    # Lanes come in order: of a part nothing above is there yet.
+    if within == 0:
+        changed = to.vgives("vmovq", value)
     else:
-        upper = to.vgives(op, to.vgives("vextracti128", register, 1, size_bits=256), value, lane - half)
-    return to.vgives("vinserti128", register, upper, 1, size_bits=256)
+        changed = to.vgives(f"vpinsr{letter(width)}", _part(to, register, part), value, within)
+    return _with_part(to, register, changed, part) if part else changed
+
+
+def _part(to: Emitter, register: VReg, part: int) -> VReg:
+    """128 bits of a vector, counted from the lowest."""
+    if part == 0:
+        return register
+    if to.level.evex:
+        return to.vgives("vextracti64x2", register, part, size_bits=256 if part == 1 else 512)
+    return to.vgives("vextracti128", register, part, size_bits=256)
+
+
+def _with_part(to: Emitter, register: VReg, changed: VReg, part: int) -> VReg:
+    if to.level.evex:
+        return to.vgives("vinserti64x2", register, changed, part, size_bits=256 if part == 1 else 512)
+    return to.vgives("vinserti128", register, changed, part, size_bits=256)
 
 
 def resize(to: Emitter, register: VReg, before: int, after: int, lanes: int, signed: bool) -> VReg:
@@ -119,6 +133,9 @@ def resize(to: Emitter, register: VReg, before: int, after: int, lanes: int, sig
     if before < after:
         name = f"vpmov{'s' if signed else 'z'}x{letter(before)}{letter(after)}"
         return to.vgives(name, register, size_bits=span(after, lanes))
+    if before > after and to.level.evex:
+        name = f"vpmov{letter(before)}{letter(after)}"
+        return to.vgives(name, register, size_bits=span(before, lanes))
     while before > after:
         cut = _even_words(to, register, lanes) if before == 64 else _lower_halves(to, register, before, lanes)
         register, before = cut, before // 2
@@ -163,5 +180,6 @@ def resize_mask(to: Emitter, register: VReg, before: int, after: int, lanes: int
 def iota(to: Emitter, counter: VReg, lanes: int) -> VReg:
     """A counter and the numbers after it, in 64-bit lanes."""
     whole = splat(to, IntType(64, True), counter, lanes)
-    numbers = to.constant(sum(k << 64 * k for k in range(4)), 32)
+    most = to.vector_bits // 64
+    numbers = to.constant(sum(k << 64 * k for k in range(most)), to.vector_bits // 8)
     return to.vgives("vpaddq", whole, numbers, size_bits=span(64, lanes))

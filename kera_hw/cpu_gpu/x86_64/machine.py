@@ -1,7 +1,7 @@
 """Registers of x86-64, and short ways to append instructions."""
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import cache
 
 from kera_hw.cpu_gpu.machine.allocate import RegisterFile
@@ -13,16 +13,61 @@ CALLEE_SAVED = (3, 5, 12, 13, 14, 15)
 """Of the System V application binary interface, section 3.2.1; no vector register is."""
 
 # rax, rcx and rdx are what divisions and counts of shifts are fixed to; spilled operands pass through them.
-FILES = RegisterFile(
-    free={RegClass.GENERAL: (6, 7, 8, 9, 10, 11, 3, 5, 12, 13, 14, 15), RegClass.VECTOR: tuple(range(12))},
-    scratch={RegClass.GENERAL: (0, 1, 2), RegClass.VECTOR: (12, 13, 14, 15)},
-    moves=frozenset({"mov", "vmovaps"}),
+_GENERAL = (6, 7, 8, 9, 10, 11, 3, 5, 12, 13, 14, 15)
+_GENERAL_SCRATCH = (0, 1, 2)
+_VECTOR_SCRATCH, _MASK_SCRATCH = 4, 3
+_MASKS = 8
+"""Of which the first can't be named where a vector goes by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What a processor has; code for one level runs on processors that have more.
+
+    ``features`` are called as Linux calls them; ``capabilities`` are what it has beyond the native set.
+    """
+
+    name: str
+    features: tuple[str, ...]
+    capabilities: tuple[str, ...]
+    vector_bits: int
+    vector_registers: int
+    evex: bool = False
+
+    @property
+    def moves(self) -> frozenset[str]:
+        return frozenset({"mov", self.called("vmovaps"), *(["kmovq"] if self.evex else [])})
+
+    def called(self, op: str) -> str:
+        """An instruction of the table by the name of the form that this level takes."""
+        return f"{op}.z" if self.evex and f"{op}.z" in table() else op
+
+    def files(self, spilling: bool) -> RegisterFile:
+        """``spilling``: with registers set aside through which vectors and masks on the stack pass."""
+        vectors = tuple(range(self.vector_registers))
+        masks = tuple(range(1, _MASKS)) if self.evex else ()
+        kept = len(vectors) - _VECTOR_SCRATCH if spilling else len(vectors)
+        some = len(masks) - _MASK_SCRATCH if spilling and masks else len(masks)
+        return RegisterFile(
+            free={RegClass.GENERAL: _GENERAL, RegClass.VECTOR: vectors[:kept], RegClass.MASK: masks[:some]},
+            scratch={
+                RegClass.GENERAL: _GENERAL_SCRATCH, RegClass.VECTOR: vectors[kept:],
+                RegClass.MASK: masks[some:],
+            },
+            moves=self.moves,
+        )
+
+
+AVX2 = Level(
+    "x86-64-avx2", ("avx2", "bmi1", "bmi2", "fma", "abm", "popcnt"), ("bit-counts", "fma", "rotations"),
+    vector_bits=256, vector_registers=16,
 )
-ALL_VECTORS = replace(
-    FILES, free={**FILES.free, RegClass.VECTOR: tuple(range(16))},
-    scratch={**FILES.scratch, RegClass.VECTOR: ()},
+AVX512 = Level(
+    "x86-64-avx512", (*AVX2.features, "avx512f", "avx512dq", "avx512bw", "avx512vl"), AVX2.capabilities,
+    vector_bits=512, vector_registers=32, evex=True,
 )
-"""For code that keeps no vector on the stack."""
+LEVELS = (AVX2, AVX512)
+"""From the least to the most."""
 
 
 @cache
@@ -34,13 +79,21 @@ def jumps() -> dict[str, bool]:
 class Emitter:
     """Appends instructions of the table to ``code``."""
 
-    vector_bits: int
-
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: Code, level: Level = AVX2) -> None:
         self.code = code
+        self.level = level
+
+    @property
+    def vector_bits(self) -> int:
+        return self.level.vector_bits
+
+    @property
+    def vector_registers(self) -> int:
+        return self.level.vector_registers
 
     def put(self, op: str, *operands: Operand, size_bits: int = 64) -> None:
         """An instruction on operands that there are."""
+        op = self.level.called(op)
         roles = form(op, operands).roles
         self.code.items.append(Inst(op, operands, roles, size_bits))
 
@@ -49,6 +102,9 @@ class Emitter:
 
     def vector_register(self) -> VReg:
         return self.code.vreg(RegClass.VECTOR)
+
+    def mask_register(self) -> VReg:
+        return self.code.vreg(RegClass.MASK)
 
     def gives(self, op: str, *operands: Operand, size_bits: int = 64) -> VReg:
         """A new general register with an instruction's result, which is its first operand."""
@@ -59,6 +115,12 @@ class Emitter:
     def vgives(self, op: str, *operands: Operand, size_bits: int = 128) -> VReg:
         """A new vector register with an instruction's result."""
         found = self.vector_register()
+        self.put(op, found, *operands, size_bits=size_bits)
+        return found
+
+    def mgives(self, op: str, *operands: Operand, size_bits: int = 64) -> VReg:
+        """A new mask register with an instruction's result."""
+        found = self.mask_register()
         self.put(op, found, *operands, size_bits=size_bits)
         return found
 

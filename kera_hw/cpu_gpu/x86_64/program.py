@@ -9,8 +9,8 @@ from __future__ import annotations
 from kera_hw.cpu_gpu.machine.code import Code, Mem, RegClass, VReg
 from kera_hw.cpu_gpu.select.body import Body
 from kera_hw.cpu_gpu.x86_64.finish import Machine, finish
-from kera_hw.cpu_gpu.x86_64.isa import Avx2
-from kera_hw.cpu_gpu.x86_64.machine import RAX, RCX, RDI, RDX, RSI
+from kera_hw.cpu_gpu.x86_64.isa import X86
+from kera_hw.cpu_gpu.x86_64.machine import RAX, RCX, RDI, RDX, RSI, Level
 from kera_hw.loops.program import LoopProgram
 from kera_hw.schedule.software.layout import Layout
 from kera_hw.schedule.software.vector_loops import ITEM, Plan
@@ -18,9 +18,9 @@ from kera_hw.schedule.software.vector_loops import ITEM, Plan
 _POINTER_BYTES = 8
 
 
-def write_function(program: LoopProgram, layout: Layout, plan: Plan) -> Machine:
+def write_function(program: LoopProgram, layout: Layout, plan: Plan, level: Level) -> Machine:
     """The function's code."""
-    isa = Avx2(Code())
+    isa = X86(Code(), level)
     code = isa.code
     items, table, arena = (code.vreg(RegClass.GENERAL) for _ in range(3))
     # By way of registers that are never given to anything, so that no argument is overwritten unread.
@@ -54,4 +54,4 @@ def write_function(program: LoopProgram, layout: Layout, plan: Plan) -> Machine:
             items_from(first, whole, step)
         first = whole
     items_from(first, items, 1)
-    return finish(code)
+    return finish(code, level)

@@ -134,6 +134,9 @@ def _compare(verb: str) -> Rule:
     def rule(to: Emitter, args: Sequence[Scalar], sign: Signature) -> Found:
         kind, (a, b) = sign.operands[0], (arg.get() for arg in args)
         if isinstance(kind, FloatType):
+            if to.level.evex:
+                bit = to.mgives(f"vcmp{suffix(kind)}", a, b, FLOAT_CONDITIONS[verb])
+                return to.gives("kmovq_g", bit), False
             mask = to.vgives(f"vcmp{suffix(kind)}", a, b, FLOAT_CONDITIONS[verb])
             found = to.gives("vmovd_g", mask, size_bits=128)
             to.put("andi", found, 1, size_bits=32)
@@ -145,10 +148,17 @@ def _compare(verb: str) -> Rule:
     return rule
 
 
+def _blended(to: Emitter, kind: Type, base: VReg, other: VReg, by: VReg) -> VReg:
+    """``other`` where the mask's first bit is set, else ``base``."""
+    return to.vgives(f"vblendm{'ps' if width_of(kind) == 32 else 'pd'}", base, other, by)
+
+
 def _select(to: Emitter, args: Sequence[Scalar], sign: Signature) -> Found:
     condition, (then, otherwise) = args[0].get(), (arg.get(True) for arg in args[1:])
     if isinstance(sign.result, FloatType):
         mask = to.changed("neg", condition)
+        if to.level.evex:
+            return _blended(to, sign.result, otherwise, then, to.mgives("kmovq_k", mask)), False
         bits = to.vgives("vmovq", mask)
         return to.vgives("vpblendvb", otherwise, then, bits), False
     size = size_of(sign.result)
@@ -179,7 +189,11 @@ def chosen(
         then, otherwise = (arg.get() for arg in choice)
         if extreme is not None:
             return to.vgives(f"v{extreme}{suffix(kind)}", then, otherwise), False
-        mask = to.vgives(f"vcmp{suffix(kind)}", *(arg.get() for arg in pair), FLOAT_CONDITIONS[verb])
+        operands = [arg.get() for arg in pair]
+        if to.level.evex:
+            by = to.mgives(f"vcmp{suffix(kind)}", *operands, FLOAT_CONDITIONS[verb])
+            return _blended(to, kind, otherwise, then, by), False
+        mask = to.vgives(f"vcmp{suffix(kind)}", *operands, FLOAT_CONDITIONS[verb])
         return to.vgives("vpblendvb", otherwise, then, mask), False
     if isinstance(sign.result, FloatType) or isinstance(kind, BoolType):
         return None

@@ -93,7 +93,7 @@ def _product(at: Lanes) -> tuple[VReg, int] | None:
         return at.gives(f"vpmull{letter(at.width)}", *at.either()), 0
     if at.width == 64:
         return _long_product(at), 0
-    if at.count > 16:
+    if at.count * 16 > at.to.vector_bits:
         return None
     wide = [move.resize(at.to, at.get(k), 8, 16, at.count, False) for k in range(2)]
     product = at.to.vgives("vpmullw", *wide, size_bits=span(16, at.count))
@@ -237,13 +237,13 @@ def _compare(verb: str) -> Rule:
 def _float_mask(at: Lanes, verb: str, inverted: bool) -> VReg:
     """Where the comparison holds, or where it does not."""
     turned = at.args[0].bits is not None
-    operands, verb = (at.either(), _TURNED.get(verb, verb)) if turned else (at.all(), verb)
-    condition = FLOAT_CONDITIONS[verb] ^ (_NOT if inverted else 0)
+    operands, verb = (at.either(), TURNED.get(verb, verb)) if turned else (at.all(), verb)
+    condition = FLOAT_CONDITIONS[verb] ^ (INVERSE if inverted else 0)
     return at.gives(f"vcmp{_packed(at.kind)}", *operands, condition)
 
 
-_TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
-_NOT = 0x04
+TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+INVERSE = 0x04
 """Exclusive or with a predicate of vcmp gives its opposite, NaNs included."""
 
 

@@ -21,6 +21,7 @@ TABLE: Table = (
      "limits the stack that it needs for values in no register. Split the function, or keep its loops: what "
      "is written out takes room for every round."),
     ("K0706", "processor without what the code uses",
-     "Machine code is for x86-64 with AVX2, BMI and FMA, under Linux. Run the function as `wasm`, which "
-     "gives the same bits on any machine, or with `interp`."),
+     "Machine code is for x86-64 under Linux, at the level of AVX2 with BMI and FMA, or of AVX-512. `cpu` is "
+     "the best that the processor has; a level by its name needs a processor that has it. Run the function "
+     "as `wasm`, which gives the same bits on any machine, or with `interp`."),
 )
