@@ -196,14 +196,17 @@ def _build_wasm(file: Path, out: Path, function: str | None, output: Output) -> 
 
 def _print_headline(output: Output, data: dict[str, Any]) -> None:
     """The figures and what set the interval."""
+    from kera_hw.driver.pace import interval_text, latency_text, region_text
+
     if output.json:
         return
     latency, interval = data["latency_cycles"], data["initiation_interval"]
     output.text(
-        f"{data['function']} on {data['target']} at {data['clock_mhz']:g} MHz: latency {latency} "
-        f"{'cycle' if latency == 1 else 'cycles'}, an item every "
-        f"{'cycle' if interval == 1 else f'{interval} cycles'}"
+        f"{data['function']} on {data['target']} at {data['clock_mhz']:g} MHz: latency "
+        f"{latency_text(latency)}, {interval_text(interval)}"
     )
+    for region in data["regions"]:
+        output.text(region_text(region))
     if data["recurrence"]:
         output.text(data["recurrence"])
     output.console.print(figures_table(data))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kera_hw.driver.observing import Observed, observe
 from kera_hw.driver.options import Executor, Stepper, TargetOptions, check_text, shown
+from kera_hw.driver.pace import cycles_text
 from kera_hw.driver.plan_file import options_with
 from kera_hw.driver.session import Loaded, find_export, load_program
 from kera_hw.driver.targets import hardware_device, make_executor, resolve_target
@@ -116,7 +117,8 @@ class Facts(dict[str, Any]):
 
 
 def _pace(plan: Mapping[str, Any]) -> str:
-    return f"latency {plan['latency_cycles']}, interval {plan['initiation_interval']}"
+    latency, interval = cycles_text(plan["latency_cycles"]), cycles_text(plan["initiation_interval"])
+    return f"latency {latency}, interval {interval}"
 
 
 def run_inputs(

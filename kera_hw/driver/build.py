@@ -152,7 +152,7 @@ def _close_timing(
         again = f" (round {number})" if number > 1 else ""
         achieved = _implement(design, seed, work, lambda step, again=again: progress(step + again))
         reached = achieved["fmax_mhz"] or float("inf")
-        rounds.append({"scale": scale, "latency_cycles": design.plan.latency_cycles, **achieved})
+        rounds.append({"scale": scale, "latency_cycles": design.pace.latency_cycles, **achieved})
         if best is None or reached > best[0]:
             best = (reached, design, rounds[-1], (work / achieved["bitstream"]).read_bytes())
         if asked_mhz is None or reached >= asked_mhz or number == _MAX_ROUNDS:

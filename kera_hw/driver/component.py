@@ -17,13 +17,14 @@ def make_component(graph: Graph, export: Export, options: TargetOptions, cells: 
     check_choice("choice of cells", cells, CELLS)
     design = plan_hardware(graph, export, options)
     check_port_bits(design, "amaranth")  # even around Verilog there is Amaranth
-    if options.emitter == "amaranth":
+    if options.emitter == "amaranth" and design.rounds is None:
         return AmaranthKernel(
             export, design.netlist, design.plan, design.interface, design.style, cast("Cells", cells)
         )
     style = "generic" if cells == "generic" else design.style
     fingerprint = single_export_graph(graph, export).fingerprint
     emitted = emit_verilog(
-        design.netlist, design.plan, design.interface, style, fingerprint=fingerprint
+        design.netlist, design.plan, design.interface, style, design.emitter, fingerprint,
+        rounds=design.rounds,
     )
     return VerilogKernel(export, emitted)

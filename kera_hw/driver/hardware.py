@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.mapping import Mappings, Variant
@@ -16,16 +19,23 @@ from kera_hw.driver.search import Choice, Circuit, Task, choose
 from kera_hw.driver.session import identity, single_export_graph
 from kera_hw.graph import Export, Graph, signature
 from kera_hw.graph.nesting import check_nesting
+from kera_hw.interp import flatten_value
+from kera_hw.loops.program import For, While
 from kera_hw.rtl.emit.naming import module_name, module_refusal
 from kera_hw.rtl.emit.portplan import netlist_ports, shell_cost
 from kera_hw.rtl.emit.ports import Interface, Pace, PortPlan
+from kera_hw.rtl.emit.rounds import Rounds
 from kera_hw.rtl.lower import FlatDesign
+from kera_hw.rtl.lower.design import FlatLeaf
+from kera_hw.rtl.machine.counts import RoundCounter
+from kera_hw.rtl.machine.rounds import Region
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.schedule.explain import Refusal, spell_path
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import has_valid
+from kera_hw.schedule.objective import merit
 from kera_hw.schedule.plan import Plan, Resources
 from kera_hw.schedule.verifier import verify_plan
 from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile, deep_recursion
@@ -81,13 +91,63 @@ class HardwareDesign:
 
     @property
     def plan(self) -> Plan:
+        """The schedule; where a loop stays a loop, that of a round."""
         return self.choice.best.plan
+
+    @property
+    def leaves(self) -> tuple[tuple[FlatLeaf, ...], tuple[FlatLeaf, ...]]:
+        """The scalars of the parameters' and of the results' ports."""
+        region = self.mappings.region
+        if region is None:
+            return self.flat.inputs, self.flat.outputs
+        return self.flat.inputs[len(region.flags) :], self.flat.outputs[1:]
+
+    @property
+    def rounds(self) -> Rounds | None:
+        """How many rounds an item takes, where a loop stays a loop."""
+        region = self.mappings.region
+        return None if region is None else rounds_of(region)
+
+    @property
+    def core_paces(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Latency and interval of the circuit that takes whole items: the least and the most.
+
+        They differ where a loop ends by a condition.
+        """
+        own, rounds = (self.plan.latency_cycles, self.plan.initiation_interval), self.rounds
+        if rounds is None:
+            return own, own
+        least, most = (
+            (rounds.latency_cycles(*own, count), rounds.initiation_interval(*own, count))
+            for count in (rounds.least, rounds.count)
+        )
+        return least, most
+
+    def round_counter(self) -> RoundCounter | None:
+        """What counts the rounds of items from reset on, where each takes its own."""
+        region = self.mappings.region
+        if region is None or not isinstance(region.loop, While):
+            return None
+        return RoundCounter(region.program, region.loop)
+
+    def latencies(
+        self, inputs: Mapping[str, Any], batch: int, counter: RoundCounter | None = None
+    ) -> NDArray[np.uint64] | None:
+        """The latency of each item where they differ: of those ``counter`` counts next, or from reset."""
+        counter = counter or self.round_counter()
+        if counter is None:
+            return None
+        leaves = [leaf for name, kind in self.export.params
+                  for leaf in flatten_value(kind, inputs[name], batch, name)]
+        counts = counter.take(leaves, batch)
+        least, interval = self.plan.latency_cycles, self.plan.initiation_interval
+        return (least + interval * counts).astype(np.uint64)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """Warnings and notes: another name of the module, ports that need a reset, a device too small."""
         return (
-            *self.name_notes, *_strobes(self.export.name, self.netlist, self.plan),
+            *self.name_notes, *_strobes(self),
             *_general(self.flat, self.plan), *self.choice.best.diagnostics,
         )  # fmt: skip
 
@@ -98,12 +158,19 @@ class HardwareDesign:
     @cached_property
     def ports(self) -> PortPlan:
         """All ports, and how values travel on them."""
-        return netlist_ports(self.netlist, self.plan, self.interface, self.export, self.options.lanes)
+        return netlist_ports(
+            self.netlist, self.plan, self.interface, self.export, self.options.lanes, self.rounds
+        )
 
     @property
     def pace(self) -> Pace:
-        """The pace at the ports; the plan has that of the pipeline inside."""
-        return self.ports.pace(self.plan.latency_cycles, self.plan.initiation_interval)
+        """The pace at the ports, at the slowest; the plan has that of the pipeline inside."""
+        return self.ports.pace(*self.core_paces[1])
+
+    @property
+    def least_pace(self) -> Pace:
+        """The same of the items that take the fewest rounds."""
+        return self.ports.pace(*self.core_paces[0])
 
     @property
     def estimate(self) -> Resources:
@@ -129,7 +196,7 @@ class HardwareDesign:
         try:
             return emit_verilog(
                 self.netlist, self.plan, self.interface, self.style, self.emitter, self.graph.fingerprint,
-                self.export, self.options.lanes,
+                self.export, self.options.lanes, self.rounds,
             )  # fmt: skip
         except ToolError as fault:
             raise KeraError([fault.diagnostic]) from None
@@ -153,7 +220,7 @@ class HardwareDesign:
 
     def plan_json(self) -> dict[str, Any]:
         """What `plan.json` holds before place and route: the headline figures, without the schedule."""
-        estimate, pace = self.estimate, self.pace
+        estimate, least, pace = self.estimate, self.least_pace, self.pace
         return {
             "function": self.export.name,
             "top": self.emitted.name,
@@ -162,9 +229,10 @@ class HardwareDesign:
             "interface": self.plan.interface,
             "emitter": self.emitted.emitter,
             "clock_mhz": round(self.clock_mhz, 3),
-            "latency_cycles": pace.latency_cycles,
-            "item_cycles": pace.item_cycles,
-            "initiation_interval": pace.initiation_interval,
+            "latency_cycles": _span_json((least.latency_cycles, pace.latency_cycles)),
+            "item_cycles": _span_json((least.item_cycles, pace.item_cycles)),
+            "initiation_interval": _span_json((least.initiation_interval, pace.initiation_interval)),
+            "regions": [] if self.rounds is None else [self._region_json(self.rounds)],
             "register_bits": self.plan.register_bits,
             "estimate": {
                 "lut": estimate.lut,
@@ -177,6 +245,18 @@ class HardwareDesign:
             "recurrence": recurrence_text(self.netlist, self.plan),
             "notes": [*self.netlist.notes, *self.plan.notes],
             KEY: self.saved.to_json(),
+        }
+
+    def _region_json(self, rounds: Rounds) -> dict[str, Any]:
+        """The loop that stays one, a line of the plan."""
+        region = self.mappings.region
+        assert region is not None
+        place = region.loop.place
+        return {
+            "loop": None if place is None else f"{place.path}:{place.line}",
+            "rounds": _span_json((rounds.least, rounds.count)),
+            "latency_cycles": self.plan.latency_cycles,
+            "initiation_interval": self.plan.initiation_interval,
         }
 
     @property
@@ -287,7 +367,7 @@ def _planned(
 
     def recalled(known: Decision) -> HardwareDesign | Refusal | None:
         progress("mapping to cells")
-        mappings = lowering.mappings(known.lowered_for)
+        mappings = lowering.mappings(known.lowered_for, known.rolled)
         wanted = replace(free, interval=known.interval)
         task = Task(mappings, int(1e6 / known.clock_mhz), wanted, lowering.files, scale)
         best = task.planned_as(known.blocks, known.far, known.clock_ps, Variant(known.controls, known.finer))
@@ -304,7 +384,7 @@ def _planned(
         same = isinstance(made, HardwareDesign) and digest_of(made.netlist, made.plan) == known.plan
         found = made if isinstance(made, HardwareDesign) and same else None
     if found is None:
-        found = _choose(lowering.mappings, searched, free)
+        found = _formed(lowering, searched, free)
         if key is not None:
             remember(key, _decision(found))
     if found.plan.latency_cycles > LATENCY.most:
@@ -329,7 +409,8 @@ def _decision(found: HardwareDesign) -> Decision:
     best = found.choice.best
     way, variant = best.way, best.variant
     return Decision(
-        found.mappings.interval, found.interval, found.clock_mhz, way.blocks, way.far, way.clock_ps,
+        found.mappings.interval, found.rounds is not None, found.interval, found.clock_mhz,
+        way.blocks, way.far, way.clock_ps,
         variant.controls, variant.finer, found.note, found.choice.against,
         digest_of(found.netlist, found.plan),
     )  # fmt: skip
@@ -348,14 +429,21 @@ def _check_name(function: str) -> tuple[Diagnostic, ...]:
     return (Diagnostic("K0616", message, severity=Severity.NOTE),)
 
 
-def _strobes(function: str, netlist: Netlist, plan: Plan) -> list[Diagnostic]:
+def _strobes(design: HardwareDesign) -> list[Diagnostic]:
     """Says (K0617) that an interface without a handshake has valid bits and a reset nevertheless, and why."""
+    netlist, plan = design.netlist, design.plan
     if plan.interface != "none" or not has_valid(netlist, plan.interface, plan.initiation_interval):
         return []
-    interval = plan.initiation_interval
+    least, interval = (design.core_paces[0][1], design.core_paces[1][1])
     why = "keeps state" if netlist.states else f"takes an item every {interval} cycles"
+    if design.rounds is not None:
+        why = "keeps its loop as a loop"
     often = "may be high in every cycle" if interval == 1 else f"may be high once in {interval} cycles"
-    message = f"`{function}` {why}, so without a handshake it has rst, in_valid and out_valid besides."
+    if least < interval:
+        often = "may be high once out_valid was"
+    message = (
+        f"`{design.export.name}` {why}, so without a handshake it has rst, in_valid and out_valid besides."
+    )
     notes = (f"in_valid {often}" + ("." if interval == 1 else "; an item that comes earlier is ignored."),)
     return [Diagnostic("K0617", message, severity=Severity.NOTE, notes=notes)]
 
@@ -371,6 +459,66 @@ def _general(flat: FlatDesign, plan: Plan) -> list[Diagnostic]:
         )
         found.append(Diagnostic("K0618", message, severity=Severity.NOTE))
     return found
+
+
+def rounds_of(region: Region) -> Rounds:
+    """What the controller of a region must know."""
+    return Rounds("counted" if region.counted else "until", region.rounds, region.flags)
+
+
+def _span_json(span: tuple[int, int]) -> int | dict[str, int]:
+    """A number of cycles, or its least and its most."""
+    least, most = span
+    return most if least == most else {"min": least, "max": most}
+
+
+def _formed(
+    lowering: Lowering, planned: Callable[[Mappings, TargetOptions], HardwareDesign], options: TargetOptions
+) -> HardwareDesign:
+    """The design with its loop unrolled or kept: kept where it is one that ends by a condition, where it is
+    too large otherwise, and where it is the cheaper one at the interval asked for.
+    """
+    if lowering.parts is None or options.latency is not None:
+        return _choose(lowering.mappings, planned, options)
+    (_, kept), = lowering.parts.before
+
+    def rolled() -> HardwareDesign:
+        own = None if options.interval is None else options.interval // _most_rounds(kept.loop)
+        found = _choose(
+            lambda interval: lowering.mappings(interval, rolled=True), planned,
+            replace(options, interval=own or None),
+        )
+        if options.interval is not None and found.core_paces[1][1] > options.interval:
+            message = (
+                f"`{found.export.name}` keeps its loop as a loop, which takes {found.core_paces[1][1]:,} "
+                f"cycles an item, not {options.interval:,}."
+            )
+            raise KeraError([Diagnostic("K0602", message)])
+        return found
+
+    if isinstance(kept.loop, While):
+        try:
+            return rolled()
+        except KeraError:
+            return _choose(lowering.mappings, planned, options)
+    try:
+        flat = _choose(lowering.mappings, planned, options)
+    except KeraError as refusal:
+        try:
+            return rolled()
+        except KeraError:
+            raise refusal from None
+    if options.interval is None:
+        return flat
+    try:
+        found = rolled()
+    except KeraError:
+        return flat
+    return min((flat, found), key=lambda item: merit(item.plan, item.device, options.interval))
+
+
+def _most_rounds(loop: For | While) -> int:
+    return loop.count if isinstance(loop, For) else loop.most + 1
 
 
 def _choose(

@@ -6,15 +6,22 @@ Planning again, for another clock or for slower wires, begins with what is alrea
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from kera_hw.driver.fitting import explained, refuse_oversize
 from kera_hw.driver.mapping import Mappings
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.session import optimise, single_export_graph
 from kera_hw.graph import Export, Graph, Store, without_probes
+from kera_hw.lower.export import lower_export
 from kera_hw.rtl.lower import FlatDesign, flatten_export
+from kera_hw.rtl.machine.parts import Parts, loops_over, parts_of
+from kera_hw.rtl.machine.rounds import Region, region_of
 from kera_hw.schedule.fpga.device import find_device
 from kera_hw.support import Diagnostic, KeraError, SourceFile
+
+MOST_UNROLLED = 64
+"""Operations up to which a loop is always unrolled: its controller would cost as much as it saves."""
 
 
 class Lowering:
@@ -32,18 +39,41 @@ class Lowering:
         self._store = Store()
         self._store.origins.update(self._optimised.origins)
         self._store.scopes.update(self._optimised.scopes)
-        self._by_interval: dict[int, Mappings] = {}
+        self._by_interval: dict[tuple[int, bool], Mappings] = {}
 
-    def mappings(self, interval: int) -> Mappings:
+    def mappings(self, interval: int, rolled: bool = False) -> Mappings:
         """The flat design for an item every ``interval`` cycles, ready to be mapped.
 
+        ``rolled``: of a round of the loop that stays one, for a round every ``interval`` cycles.
         Raises KeraError for what has no circuit (K06xx, K07xx), or none that fits the device (K0604).
         """
-        found = self._by_interval.get(interval)
+        found = self._by_interval.get((interval, rolled))
         if found is None:
-            flat = self._flat(interval)
+            region = self._region(interval) if rolled else None
+            flat = self._flat(interval) if region is None else region.flat
             same = (known for known in self._by_interval.values() if known.flat.region is flat.region)
-            found = self._by_interval[interval] = next(same, None) or Mappings(flat, self.device, interval)
+            found = next(same, None) or Mappings(flat, self.device, interval, region)
+            self._by_interval[interval, rolled] = found
+        return found
+
+    @cached_property
+    def parts(self) -> Parts | None:
+        """The program around the loop that stays one; None where there is none, or more than one."""
+        try:
+            program = lower_export(self._optimised.exports[0], self._optimised.origins)
+        except KeraError:
+            return None
+        found = parts_of(program, loops_over(MOST_UNROLLED))
+        return found if len(found.before) == 1 and found.is_innermost else None
+
+    def _region(self, interval: int) -> Region:
+        assert self.parts is not None, "asked for where a loop stays"
+        found = region_of(
+            self._optimised.exports[0], self.parts, self._store, interval, self.device.carry_logic
+        )
+        if isinstance(found, Diagnostic):
+            raise KeraError([found])
+        refuse_oversize(found.flat, self._optimised, self.device, self._options, self.files)
         return found
 
     def _flat(self, interval: int) -> FlatDesign:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from kera_hw.driver.options import TargetOptions
 from kera_hw.rtl.lower import FlatDesign
+from kera_hw.rtl.machine.rounds import Region
 from kera_hw.rtl.techmap import Logic, MapOptions, logic_of, netlist_of
 from kera_hw.rtl.techmap.bitwise.refine import refined, refined_as
 from kera_hw.rtl.techmap.options import Controls
@@ -33,8 +34,11 @@ _MORE_LUTS = 1.02
 class Mappings:
     """A flat design in cells of a device: every way to map it once, however often it is planned."""
 
-    def __init__(self, flat: FlatDesign, device: Device, interval: int = 1) -> None:
+    def __init__(
+        self, flat: FlatDesign, device: Device, interval: int = 1, region: Region | None = None
+    ) -> None:
         self.flat = flat
+        self.region = region  # of which the design is a round, where a loop stays a loop
         self.interval = interval  # that the design was lowered for
         self.device = device
         self._netlists: dict[tuple[int, MapOptions], Netlist] = {}

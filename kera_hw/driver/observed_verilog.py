@@ -26,7 +26,7 @@ def file_verilog(design: HardwareDesign) -> str:
     export, emitted = design.export, design.emitted
     if not probes_of(export):
         return emitted.verilog
-    interval = design.plan.initiation_interval
+    interval = design.core_paces[1][1]
     if emitted.protocol == "none" or (emitted.protocol == "valid" and interval > 1):
         return _without(emitted.verilog, "the interface does not tell which cycles hold an item")
     probed = replace(only_probes(export), name=inner_name(module_name(export.name), "observed"))

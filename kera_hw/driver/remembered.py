@@ -44,12 +44,14 @@ _FIGURES = ("dsp", "lut", "ff", "bram", "latency_cycles", "initiation_interval",
 class Decision:
     """How the best circuit is made, and the figures of those it was better than.
 
-    ``lowered_for`` is the interval that loops were kept for, ``interval`` what was asked of the schedule;
-    ``blocks``, ``far``, ``clock_ps`` and ``controls`` are the way it is mapped, ``finer`` which netlist of
-    refined logic it is. ``plan`` is the digest of the netlist and the plan that come out.
+    ``lowered_for`` is the interval that loops were kept for, with ``rolled`` of the rounds of a loop that
+    stays one; ``interval`` what was asked of the schedule. ``blocks``, ``far``, ``clock_ps`` and ``controls``
+    are the way it is mapped, ``finer`` which netlist of refined logic it is. ``plan`` is the digest of the
+    netlist and the plan that come out.
     """
 
     lowered_for: int
+    rolled: bool
     interval: int | None
     clock_mhz: float
     blocks: int | None
@@ -160,9 +162,9 @@ def _read(data: Any) -> Decision:
 def read_decision(row: dict[str, Any]) -> Decision:
     """The decision that ``asdict`` made plain data of. Raises ValueError, which names the field at fault."""
     kinds: dict[str, tuple[type, ...]] = {
-        "lowered_for": (int,), "interval": (int, _NONE), "clock_mhz": (float, int), "blocks": (int, _NONE),
-        "far": (bool, _NONE), "clock_ps": (int,), "controls": (str,), "finer": (str, _NONE),
-        "note": (str, _NONE), "against": (list,), "plan": (str,),
+        "lowered_for": (int,), "rolled": (bool,), "interval": (int, _NONE), "clock_mhz": (float, int),
+        "blocks": (int, _NONE), "far": (bool, _NONE), "clock_ps": (int,), "controls": (str,),
+        "finer": (str, _NONE), "note": (str, _NONE), "against": (list,), "plan": (str,),
     }  # fmt: skip
     odd = sorted(row.keys() ^ kinds.keys())
     if odd:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kera_hw.driver.hardware import HardwareDesign, design_hardware
 from kera_hw.driver.options import TargetOptions
@@ -44,9 +45,10 @@ class RtlExecutor:
             nothing = {port.name: np.zeros((0, words_of(port.width)), np.uint32) for port in ports}
             return unpack_outputs(self.design, nothing, 0)
         try:
-            outputs = run_checked(self.design, words, Traffic(), batch)
+            own = self.design.latencies(inputs, batch)
+            outputs = run_checked(self.design, words, Traffic(), batch, own)
             if self.design.emitted.protocol != "none":
-                rough = run_checked(self.design, words, _ROUGH, batch)
+                rough = run_checked(self.design, words, _ROUGH, batch, own)
                 if any(not np.array_equal(outputs[name], rough[name]) for name in outputs):
                     raise AssertionError("results depend on stalls")
         except ToolError as fault:
@@ -69,7 +71,10 @@ class RtlExecutor:
         try:
             with scratch("wave") as work:
                 written = work / wave.name
-                simulate(self.design.emitted, words, Traffic(), count=batch, trace=written)
+                own = self.design.latencies(inputs, batch)
+                simulate(
+                    self.design.emitted, words, Traffic(), count=batch, trace=written, latencies=own
+                )
                 move_into_place(written, wave)
         except ToolError as fault:
             raise KeraError([fault.diagnostic]) from None
@@ -80,21 +85,26 @@ class RtlStepper:
 
     def __init__(self, design: HardwareDesign, simulation: LiveSimulation) -> None:
         self._design, self._simulation = design, simulation
+        self._counter = design.round_counter()
 
     def reset(self) -> None:
+        if self._counter is not None:
+            self._counter.reset()
         try:
             self._simulation.reset()
         except ToolError as fault:
             raise KeraError([fault.diagnostic]) from None
 
     def step(self, inputs: Mapping[str, Any]) -> Any:
-        words = pack_inputs(self._design, inputs, 1)
+        words, pace = pack_inputs(self._design, inputs, 1), self._design.core_paces[1]
+        own = None if self._counter is None else self._design.latencies(inputs, 1, self._counter)
+        inside = pace[0] if own is None else int(own[0])
         try:
-            outputs, cycles, fault = self._simulation.step(words)
+            outputs, cycles, fault = self._simulation.step(words, inside)
         except ToolError as failure:
             raise KeraError([failure.diagnostic]) from None
-        latency, in_beats = self._design.pace.latency_cycles, self._design.ports.in_beats
-        if fault is None and cycles != latency and not in_beats:
+        latency = self._design.ports.pace(inside, pace[1]).latency_cycles
+        if fault is None and cycles != latency and not self._design.ports.in_beats:
             fault = f"an item took {cycles} cycles instead of {latency}"
         if fault is not None:
             raise KeraError([_departure(self._design, fault)])
@@ -121,7 +131,7 @@ def pack_inputs(design: HardwareDesign, inputs: Mapping[str, Any], batch: int) -
     columns: list[Array] = []
     for name, kind in export.params:
         columns += scalar_columns(flatten_value(kind, inputs[name], batch, name), batch)
-    words = pack_leaves(design.flat.inputs, columns, design.flat.in_buses, batch)
+    words = pack_leaves(design.leaves[0], columns, design.flat.in_buses, batch)
     return [words[port.name] for port in design.emitted.data_inputs]
 
 
@@ -136,7 +146,7 @@ def scalar_columns(leaves: list[Array], batch: int) -> list[Array]:
 
 def unpack_outputs(design: HardwareDesign, words: dict[str, Array], batch: int) -> Any:
     """The result value of every item."""
-    columns = iter(unpack_leaves(design.flat.outputs, words))
+    columns = iter(unpack_leaves(design.leaves[1], words))
     leaves: list[Array] = []
     for kind in leaf_types(design.export.result):
         shape = shape_of(kind)
@@ -150,21 +160,27 @@ def unpack_outputs(design: HardwareDesign, words: dict[str, Array], batch: int) 
     return unflatten_value(design.export.result, leaves)
 
 
-def run_checked(design: HardwareDesign, words: list[Array], traffic: Traffic, batch: int) -> dict[str, Array]:
-    """Output words by bus; raises KeraError (K0910) if cycles are not exactly those of the plan."""
-    run = simulate(design.emitted, words, traffic, count=batch)
+def run_checked(
+    design: HardwareDesign, words: list[Array], traffic: Traffic, batch: int,
+    latencies: NDArray[np.uint64] | None = None,
+) -> dict[str, Array]:
+    """Output words by bus; raises KeraError (K0910) if cycles are not exactly those of the plan.
+
+    ``latencies`` are those of each item where they differ.
+    """
+    run = simulate(design.emitted, words, traffic, count=batch, latencies=latencies)
     fault = (
         None if run.fault is None else f"{run.fault.message} (cycle {run.fault.cycle}, item {run.fault.item})"
     )
-    fault = fault or (_wrong_cycles(design, run) if traffic.unhindered else None)
+    fault = fault or (_wrong_cycles(design, run, latencies) if traffic.unhindered else None)
     if fault is not None:
         raise KeraError([_departure(design, fault)])
     ports = design.emitted.data_outputs
     return {port.name: run.outputs[i][:batch] for i, port in enumerate(ports)}
 
 
-def _wrong_cycles(design: HardwareDesign, run: SimRun) -> str | None:
-    """Where an unhindered run departs from the planned pace.
+def _wrong_cycles(design: HardwareDesign, run: SimRun, latencies: NDArray[np.uint64] | None) -> str | None:
+    """Where an unhindered run departs from the planned pace; ``latencies``: those inside, where they differ.
 
     Results of several beats may wait for those before them, so that only the first item's latency is sure.
     """
@@ -172,16 +188,22 @@ def _wrong_cycles(design: HardwareDesign, run: SimRun) -> str | None:
     accepts, emits, finishes = (
         cycles.astype(np.int64) for cycles in (run.accept_cycles, run.emit_cycles, run.finish_cycles)
     )
-    for what, ends, wanted in (
+    sooner = np.zeros(len(accepts), np.int64)  # than the slowest item
+    if latencies is not None:
+        sooner = design.core_paces[1][0] - latencies.astype(np.int64)
+    for what, ends, most in (
         ("", emits, pace.latency_cycles), (" to the last beat", finishes, pace.item_cycles),
     ):  # fmt: skip
-        taken = (ends - accepts)[:timed]
+        taken, wanted = (ends - accepts)[:timed], (most - sooner)[:timed]
         odd = np.flatnonzero(taken != wanted)
         if len(odd):
-            return f"item {odd[0]} took {taken[odd[0]]} cycles{what} instead of {wanted}"
+            return f"item {odd[0]} took {taken[odd[0]]} cycles{what} instead of {wanted[odd[0]]}"
+    if timed is not None and latencies is not None:
+        return None
     gaps = np.diff(accepts if timed is None else finishes)
-    odd = np.flatnonzero(gaps != pace.initiation_interval)
+    wanted = (pace.initiation_interval - sooner)[: len(gaps)]
+    odd = np.flatnonzero(gaps != wanted)
     if len(odd):
         event = "was accepted" if timed is None else "was ready"
-        return f"item {odd[0] + 1} {event} after {gaps[odd[0]]} cycles, not {pace.initiation_interval}"
+        return f"item {odd[0] + 1} {event} after {gaps[odd[0]]} cycles, not {wanted[odd[0]]}"
     return None

@@ -11,6 +11,7 @@ import numpy as np
 
 from kera_hw.driver.observing import Observed, observe
 from kera_hw.driver.options import VECTOR_SEED, VECTORS, Executor, TargetOptions
+from kera_hw.driver.pace import cycles_text
 from kera_hw.driver.reference import MANY_ITEMS, SwiftReference
 from kera_hw.driver.sampling import map_leaves, random_value
 from kera_hw.driver.session import identity
@@ -119,7 +120,8 @@ def _facts(plan: Mapping[str, Any]) -> str:
     if "latency_cycles" in plan:
         estimate = plan["estimate"]
         cost = ", ".join(f"{estimate[k]} {k.upper()}" for k in ("lut", "ff", "dsp", "bram") if estimate[k])
-        pace = f"latency {plan['latency_cycles']}, interval {plan['initiation_interval']} as predicted"
+        latency, interval = cycles_text(plan["latency_cycles"]), cycles_text(plan["initiation_interval"])
+        pace = f"latency {latency}, interval {interval} as predicted"
         return f"{plan['target']}: {pace}; estimated {cost or 'no cells'}"
     if "code_bytes" in plan:
         return f"{plan['isa']}, {plan['code_bytes']:,} bytes of code"

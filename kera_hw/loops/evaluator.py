@@ -217,8 +217,14 @@ def run_program(
 
     ``args`` and ``states`` are canonical arrays ``(lanes, *shape)`` in the order of the program's buffers.
     """
-    evaluation = Evaluation(lanes)
-    given = iter(args), iter(states)
+    return evaluate(Evaluation(lanes), program, args, states)
+
+
+def evaluate(
+    evaluation: Evaluation, program: LoopProgram, args: Sequence[Array], states: Sequence[Array]
+) -> tuple[list[Array], list[Array]]:
+    """``run_program`` by an evaluation that may watch."""
+    given, lanes = (iter(args), iter(states)), evaluation.root.count
     for buffer in program.buffers:
         match buffer.kind:
             case "param":

@@ -33,25 +33,26 @@ def prices(device: Device) -> Prices:
     )
 
 
-def cost(plan: Plan, device: Device) -> int:
-    """What a plan costs; less is better."""
+def cost(plan: Plan, device: Device, interval: int | None = None) -> int:
+    """What a plan costs, at its own interval or another; less is better."""
     estimate, price = plan.estimate, prices(device)
     sites = max(estimate.lut, estimate.ff)
-    return plan.initiation_interval * (sites + price.dsp * estimate.dsp + price.bram * estimate.bram)
+    blocks = price.dsp * estimate.dsp + price.bram * estimate.bram
+    return (interval or plan.initiation_interval) * (sites + blocks)
 
 
 Merit = tuple[bool, int, int]
 """Whether the device is exceeded, the cost, the latency: the least is the best."""
 
 
-def merit(plan: Plan, device: Device) -> Merit:
-    """The order of plans: it grows in interval, latency, sites, DSPs and BRAMs."""
+def merit(plan: Plan, device: Device, interval: int | None = None) -> Merit:
+    """The order of plans, at an interval or their own: it grows in interval, latency, sites, DSPs, BRAMs."""
     estimate = plan.estimate
     exceeds = (
         estimate.lut > device.lut or estimate.ff > device.ff
         or estimate.dsp > device.dsp or estimate.bram > device.bram
     )
-    return exceeds, cost(plan, device), plan.latency_cycles
+    return exceeds, cost(plan, device, interval), plan.latency_cycles
 
 
 def measure_text(device: Device) -> str:

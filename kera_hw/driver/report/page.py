@@ -8,6 +8,7 @@ from typing import Any, get_args
 from jinja2 import Environment, PackageLoader
 
 from kera_hw.driver.hardware import HardwareDesign
+from kera_hw.driver.pace import cycles_text, most_cycles, region_text
 from kera_hw.driver.picture import graph_svg
 from kera_hw.driver.report import costs, theme
 from kera_hw.driver.report.chart import MAX_ROWS, chart_rows, chart_svg
@@ -45,6 +46,11 @@ def render_report(
         routed=routed,
         met=routed is not None and (routed["fmax_mhz"] or 0) >= design.clock_mhz,
         figures=_figures(design, plan),
+        latency=cycles_text(plan["latency_cycles"]),
+        most_latency=most_cycles(plan["latency_cycles"]),
+        interval=cycles_text(plan["initiation_interval"]),
+        most_interval=most_cycles(plan["initiation_interval"]),
+        regions=[region_text(region) for region in plan["regions"]],
         gantt=gantt_svg(netlist, schedule, bars) if len(bars) <= MAX_BARS else None,
         chart=chart_svg(rows, schedule.latency_cycles),
         hidden_rows=max(0, len(rows) - MAX_ROWS),

@@ -45,6 +45,7 @@ def vectors_json(emitted: Emitted, vectors: Vectors) -> dict[str, Any]:
         "protocol": emitted.protocol,
         "latency_cycles": emitted.latency_cycles,
         "initiation_interval": emitted.initiation_interval,
+        "latencies": vectors.latencies,
         "inputs": {port.name: port.width for port in emitted.data_inputs},
         "outputs": {port.name: port.width for port in emitted.data_outputs},
         "items": list(vectors.items),

@@ -25,10 +25,14 @@ _EDGES = 12
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """The items in order, each a number by input bus, and the results expected, by output bus."""
+    """The items in order, each a number by input bus, and the results expected, by output bus.
+
+    ``latencies`` are the cycles of each item, where they are not the same for all.
+    """
 
     items: tuple[Mapping[str, int], ...]
     expected: tuple[Mapping[str, int], ...]
+    latencies: tuple[int, ...] | None = None
 
 
 def make_vectors(design: HardwareDesign, random: int, given: Sequence[str]) -> Vectors:
@@ -44,11 +48,12 @@ def make_vectors(design: HardwareDesign, random: int, given: Sequence[str]) -> V
     results = InterpExecutor(design.program, export).run(inputs, count)
     columns = scalar_columns(flatten_value(export.result, results, count), count)
     outputs = [(port.name, port.width) for port in design.emitted.data_outputs]
-    words = pack_leaves(design.flat.outputs, columns, outputs, count)
+    words = pack_leaves(design.leaves[1], columns, outputs, count)
     given_buses = [port.name for port in design.emitted.data_inputs]
     return Vectors(
         _rows(dict(zip(given_buses, pack_inputs(design, inputs, count), strict=True)), count),
         _rows(words, count),
+        None if (own := design.latencies(inputs, count)) is None else tuple(map(int, own)),
     )
 
 

@@ -23,6 +23,7 @@ module {name}_tb;
 
 _BODY = """
   integer phase = 0, sent = 0, taken = 0, cycle = 0, started = 0, quiet = 0, since = INTERVAL, errors = 0;
+  integer gap = INTERVAL;
   integer resetting = 0;
   integer accepted_at [0:ITEMS-1];
   reg [31:0] noise = 32'h2545f491;
@@ -42,7 +43,7 @@ _BODY = """
     cycle <= cycle + 1;
     noise <= {{noise[30:0], noise[31] ^ noise[21] ^ noise[1] ^ noise[0]}};
     if (rst) begin
-      sent <= 0; taken <= 0; quiet <= 0; since <= INTERVAL;
+      sent <= 0; taken <= 0; quiet <= 0; since <= INTERVAL; gap <= INTERVAL;
       offering <= 1'b0; ready <= {idle}; stalled <= 1'b0;
       started <= cycle;
       resetting <= resetting + 1;
@@ -51,6 +52,7 @@ _BODY = """
       since <= accept ? 1 : since + 1;
       if (accept) begin
         accepted_at[sent] = cycle;
+        gap <= {gap};
         sent <= sent + 1;
       end
       offering <= sent + accept < ITEMS && ((offering && !accept) || phase == 0 || noise[1:0] != 2'd0);
@@ -60,7 +62,7 @@ _BODY = """
         if (taken >= sent) fail("a result came that no item had asked for");
         else begin
 {compare}
-          if (phase == 0 && cycle - accepted_at[taken] != LATENCY) fail("the latency is not as planned");
+          if (phase == 0 && cycle - accepted_at[taken] != {own}) fail("the latency is not as planned");
         end
         taken <= taken + 1;
       end
@@ -87,10 +89,10 @@ _CONTROL = {
   wire presenting = offering, may_accept = in_ready, shows_result = out_valid;""",
     "valid": """\
   wire out_valid;
-  wire may_accept = since >= INTERVAL, shows_result = out_valid;
+  wire may_accept = since >= gap, shows_result = out_valid;
   wire presenting = offering & may_accept;  // what comes earlier is ignored""",
     "none": """\
-  wire may_accept = since >= INTERVAL, presenting = offering & may_accept;
+  wire may_accept = since >= gap, presenting = offering & may_accept;
   wire shows_result = taken < sent && cycle - accepted_at[taken] == LATENCY;""",
 }
 
@@ -105,6 +107,8 @@ def bench_text(emitted: Emitted, vectors: Vectors) -> str:
     head = _HEAD.format(**values)
     body = _BODY.format(
         name=emitted.name,
+        own="LATENCY" if vectors.latencies is None else "latency_of[taken]",
+        gap="INTERVAL" if vectors.latencies is None else "latency_of[sent]",
         control=_CONTROL[protocol],
         # Without ready nothing stalls: results are taken as they come.
         idle="1'b0" if protocol == "stream" else "1'b1",
@@ -125,7 +129,11 @@ def _memories(emitted: Emitted, vectors: Vectors) -> Iterator[str]:
     ports += [(port, "wanted", vectors.expected) for port in emitted.data_outputs]
     for port, what, _ in ports:
         yield f"  reg {_range(port)} {what}_{port.name} [0:ITEMS-1];"
+    if vectors.latencies is not None:
+        yield "  integer latency_of [0:ITEMS-1];  // and the next item may come when the result is taken"
     yield "  initial begin"
+    for k, latency in enumerate(vectors.latencies or ()):
+        yield f"    latency_of[{k}] = {latency};"
     for k in range(len(vectors.items)):
         values = (f"{what}_{p.name}[{k}] = {p.width}'h{rows[k][p.name]:x};" for p, what, rows in ports)
         yield "    " + " ".join(values)

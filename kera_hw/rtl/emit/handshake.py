@@ -94,6 +94,10 @@ class _Shell(Elaboratable):
             if reset:
                 sync.rst = self.rst
 
+    def buses(self) -> tuple[list[Signal], list[Signal]]:
+        """All inputs and outputs of the datapath; those of the shell, if there are no others."""
+        return self.inputs, self.outputs
+
     def datapath(self, module: Module, control: dict[str, Value]) -> None:
         """The datapath, its control inputs given by name."""
         given: dict[str, Signal] = {}
@@ -103,7 +107,8 @@ class _Shell(Elaboratable):
             else:
                 given[name] = Signal(name=name)
                 module.d.comb += given[name].eq(value)
-        wires = Connections(given, tuple(self.inputs), tuple(self.outputs))
+        inputs, outputs = self.buses()
+        wires = Connections(given, tuple(inputs), tuple(outputs))
         module.submodules.datapath = self.spec.build(wires)
 
     def control_inputs(self, holds: Callable[[int], Value]) -> dict[str, Value]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kera_hw.graph.node import Export
 from kera_hw.rtl.emit.layout import control_of
 from kera_hw.rtl.emit.ports import Interface, PortPlan, Value, plan_ports
+from kera_hw.rtl.emit.rounds import Rounds
 from kera_hw.rtl.lower.flatten import parameter_buses, result_buses
 from kera_hw.schedule.fpga.bits import bits_width
 from kera_hw.schedule.fpga.netlist import Netlist
@@ -14,9 +15,13 @@ from kera_hw.types import TensorType
 
 
 def netlist_ports(
-    netlist: Netlist, plan: Plan, interface: Interface, export: Export | None = None, lanes: int | None = None
+    netlist: Netlist, plan: Plan, interface: Interface, export: Export | None = None,
+    lanes: int | None = None, rounds: Rounds | None = None,
 ) -> PortPlan:
-    """The ports; ``export`` says which buses are tensors, ``lanes`` how many elements a beat holds."""
+    """The ports; ``export`` says which buses are tensors, ``lanes`` how many elements a beat holds.
+
+    With ``rounds`` the netlist is one round of a loop.
+    """
     protocol = control_of(netlist, plan, interface).protocol
     types = {} if export is None else {**dict(parameter_buses(export)), **dict(result_buses(export))}
 
@@ -25,9 +30,13 @@ def netlist_ports(
         elements = kind.size if isinstance(kind, TensorType) else 1
         return Value(bus, width, position, elements, isinstance(kind, TensorType))
 
-    inputs = [value(k, bus, width) for k, (bus, width) in enumerate(netlist.inputs)]
-    outputs = [value(k, out.bus, bits_width(out.bits)) for k, out in enumerate(netlist.outputs)]
-    return plan_ports(inputs, outputs, interface, protocol, plan.initiation_interval, lanes)
+    given, made, interval = netlist.inputs, netlist.outputs, plan.initiation_interval
+    if rounds is not None:
+        given, made = given[len(rounds.flags) :], made[1:]
+        interval = rounds.initiation_interval(plan.latency_cycles, interval, rounds.least)
+    inputs = [value(k, bus, width) for k, (bus, width) in enumerate(given)]
+    outputs = [value(k, out.bus, bits_width(out.bits)) for k, out in enumerate(made)]
+    return plan_ports(inputs, outputs, interface, protocol, interval, lanes)
 
 
 @dataclass(frozen=True, slots=True)

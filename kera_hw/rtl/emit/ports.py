@@ -141,11 +141,16 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """The module inside that takes whole items by ``in_valid`` and ``in_ready``, and its pace."""
+    """The module inside that takes whole items by ``in_valid`` and ``in_ready``, and its pace.
+
+    With ``own_pace`` each item has a latency of its own, this one at the most, and the next may come when its
+    result is taken.
+    """
 
     module: str
     latency_cycles: int
     initiation_interval: int
+    own_pace: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ from kera_hw.rtl.emit.ports import (
     PortPlan,
     Protocol,
 )
+from kera_hw.rtl.emit.round_shell import RoundShell
+from kera_hw.rtl.emit.rounds import Rounds
 from kera_hw.rtl.emit.styles import TEXT_STYLES, Style
 from kera_hw.schedule.fpga.bits import bits_width
 from kera_hw.schedule.fpga.netlist import Netlist
@@ -109,6 +111,11 @@ class Emitted:
         return self.pace.initiation_interval
 
     @property
+    def own_pace(self) -> bool:
+        """Whether each item has a latency of its own."""
+        return self.core is not None and self.core.own_pace
+
+    @property
     def control(self) -> tuple[Port, ...]:
         """The ports beside the data, the clock aside."""
         plan = self.port_plan
@@ -136,29 +143,30 @@ def _whole(channels: Sequence[Channel]) -> tuple[Port, ...]:
 def emit_verilog(
     netlist: Netlist, plan: Plan, interface: Interface = "stream", style: Style = "generic",
     emitter: Emitter = "text", fingerprint: str | None = None, export: Export | None = None,
-    lanes: int | None = None,
+    lanes: int | None = None, rounds: Rounds | None = None,
 ) -> Emitted:
     """Write the scheduled netlist down as Verilog; the top module has the netlist's name, if that can be.
 
     ``fingerprint`` names the graph in the file's first lines. ``export`` says what its ports carry; without
-    it each value has a bus. ``lanes`` are the elements a beat of a tensor, None for as many as keep up.
+    it each value has a bus. ``lanes`` are the elements a beat of a tensor, None for as many as keep up. With
+    ``rounds`` the netlist is one round of a loop.
 
     The emitters write the same signals: ``text`` the datapath directly, ``amaranth`` by way of one Amaranth
     design of datapath and control.
     """
     control = control_of(netlist, plan, interface)
-    ports = netlist_ports(netlist, plan, interface, export, lanes)
-    design = _Design(netlist, plan, style, control, ports)
+    ports = netlist_ports(netlist, plan, interface, export, lanes, rounds)
+    design = _Design(netlist, plan, style, control, ports, rounds)
     body, layout = design.amaranth() if emitter == "amaranth" else design.text()
     name = module_name(netlist.name)
     parts = [*body, *_library("".join(body)), "`default_nettype wire\n"]
     mapped = () if export is None else port_map(export, ports)
-    pace = ports.pace(plan.latency_cycles, plan.initiation_interval)
-    banner = _banner(netlist, plan, pace, interface, fingerprint, mapped)
+    core = design.core()
+    pace = ports.pace(core.latency_cycles, core.initiation_interval)
+    banner = _banner(netlist, plan, pace, interface, fingerprint, mapped, rounds)
     text = with_own_helpers(name, "\n".join(parts))
     return Emitted(
-        name, f"{banner}\n{text}", style, ports, pace,
-        Core(design.core_name, plan.latency_cycles, plan.initiation_interval),
+        name, f"{banner}\n{text}", style, ports, pace, core,
         layout.register_bits, layout.origins, tuple(layout.states), emitter, mapped,
     )
 
@@ -180,16 +188,21 @@ class _Design:
     style: Style
     control: Control
     ports: PortPlan
+    rounds: Rounds | None
 
     @property
     def name(self) -> str:
         """The top module's name."""
         return module_name(self.netlist.name)
 
-    @property
-    def core_name(self) -> str:
-        """The module that takes whole items: the top module itself, unless its ports differ."""
-        return inner_name(self.name, "core") if self.ports.surrounds_core else self.name
+    def core(self) -> Core:
+        """What takes whole items: the top module itself, unless its ports differ."""
+        module = inner_name(self.name, "core") if self.ports.surrounds_core else self.name
+        pace = self.plan.latency_cycles, self.plan.initiation_interval
+        if self.rounds is None:
+            return Core(module, *pace)
+        latency, interval = self.rounds.latency_cycles(*pace), self.rounds.initiation_interval(*pace)
+        return Core(module, latency, interval, self.rounds.kind == "until")
 
     def text(self) -> tuple[list[str], Layout]:
         """The control by way of Amaranth, the datapath as text."""
@@ -213,7 +226,11 @@ class _Design:
     def _shell(self, build: Callable[[Connections], Elaboratable | Instance], inside: Inside | None) -> str:
         """Verilog of the top module and what it holds."""
         around = self.ports.surrounds_core
-        core = shell_of(shell_spec(self.netlist, self.plan, self.control, build), top=not around)
+        spec = shell_spec(self.netlist, self.plan, self.control, build)
+        core = (
+            shell_of(spec, top=not around) if self.rounds is None
+            else RoundShell(spec, self.rounds, top=not around)
+        )
         top: Shell | BundleShell = core
         if around:
             assert isinstance(core, StreamShell), "channels have a handshake"
@@ -232,16 +249,20 @@ def shell_spec(
 
 def _banner(
     netlist: Netlist, plan: Plan, pace: Pace, interface: str, fingerprint: str | None,
-    ports: Sequence[MappedPort],
+    ports: Sequence[MappedPort], rounds: Rounds | None,
 ) -> str:
     mapped = "".join(f"//   {line}\n" for line in map_lines(ports))
     graph = f"// Graph {fingerprint}\n" if fingerprint is not None else ""
     latency, interval = pace.latency_cycles, pace.initiation_interval
+    loop = "" if rounds is None else (
+        f"// Of {'' if rounds.kind == 'counted' else 'at most '}{rounds.count:,} rounds of a loop, one every "
+        f"{plan.initiation_interval} cycles, {plan.latency_cycles} cycles each.\n"
+    )
     return (
         f"// {module_name(netlist.name)}: latency {latency} {'cycle' if latency == 1 else 'cycles'}, "
         f"an item every {'cycle' if interval == 1 else f'{interval} cycles'}, "
         f"{plan.register_bits} pipeline register bits.\n"
-        f"// Interface {interface}; planned for {plan.device} at {plan.clock_mhz:.1f} MHz.\n"
+        f"{loop}// Interface {interface}; planned for {plan.device} at {plan.clock_mhz:.1f} MHz.\n"
         f"{graph}{mapped}"
         "`default_nettype none\n"
     )

@@ -306,12 +306,12 @@ def result_buses(export: Export) -> list[tuple[str, Type]]:
     return [("out_data", export.result)]
 
 
-def _widths(buses: list[tuple[str, Type]]) -> tuple[tuple[str, int], ...]:
+def bus_widths(buses: list[tuple[str, Type]]) -> tuple[tuple[str, int], ...]:
     """Buses with their widths in bits. What holds no bit has no port: Verilog knows none of width zero."""
     return tuple((bus, bit_width(kind)) for bus, kind in buses if bit_width(kind) > 0)
 
 
-def _place(buses: list[tuple[str, Type]]) -> list[FlatLeaf]:
+def place_leaves(buses: list[tuple[str, Type]]) -> list[FlatLeaf]:
     """Scalar leaves of buses in graph order, each at its packed position.
 
     A tensor of structs travels as structs in an array but is one tensor per field in the graph, so the
@@ -397,7 +397,7 @@ def _flatten(export: Export, store: Store, initiation_interval: int, carry_logic
     meter = Meter(export.name)
     flattener = Flattener(store, meter, initiation_interval, carry_logic)
     buses = parameter_buses(export)
-    inputs = _place(buses)
+    inputs = place_leaves(buses)
     states, _ = _states(export, flattener)
     kinds = [leaf.type for leaf in inputs] + [state.type for state in states]
     builder = flattener.builder
@@ -417,7 +417,7 @@ def _flatten(export: Export, store: Store, initiation_interval: int, carry_logic
     assert used == len(items), "leaves of the ports and of the region differ"
     results = [ref for value in flattener.run(export.region, args) for ref in items_of(value)]
     out_buses = result_buses(export)
-    outputs = _place(out_buses)
+    outputs = place_leaves(out_buses)
     assert len(results) == len(outputs) + len(states), "leaves of the results and of the region differ"
     ends = [leaf.type for leaf in outputs] + [state.type for state in states]
     for k, (kind, ref) in enumerate(zip(ends, results)):
@@ -430,8 +430,8 @@ def _flatten(export: Export, store: Store, initiation_interval: int, carry_logic
         inputs=tuple(inputs),
         outputs=tuple(outputs),
         states=tuple(states),
-        in_buses=_widths(buses),
-        out_buses=_widths(out_buses),
+        in_buses=bus_widths(buses),
+        out_buses=bus_widths(out_buses),
         origins=store.origins,
         general=meter.shares(),
     )

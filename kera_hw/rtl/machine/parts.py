@@ -1,8 +1,8 @@
 """Which loops of a program stay loops, and what stands before and after each.
 
 A loop stays a loop where unrolling it would make more operations than a pipeline should have. Branches around
-such a loop are taken apart: both sides are computed, since no operation has a bad input, a ``while`` of the side
-not taken has no round, and what is stored depends on the condition.
+such a loop are taken apart: both sides are computed, since no operation has a bad input, a ``while`` of the
+side not taken has no round, and what is stored depends on the condition.
 """
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from kera_hw.loops.program import (
     Block,
     For,
     If,
-    Literal,
     LoopProgram,
     Op,
     Operand,
@@ -41,11 +40,15 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A program in order: straight code, which may hold loops to unroll, between loops that stay."""
+    """A program in order: straight code, which may hold loops to unroll, between loops that stay.
+
+    ``is_innermost``: no loop that stays holds another.
+    """
 
     program: LoopProgram
     before: tuple[tuple[tuple[Statement, ...], Kept], ...]
     after: tuple[Statement, ...]
+    is_innermost: bool
 
 
 def operation_count(statement: Statement) -> int:
@@ -70,7 +73,10 @@ def parts_of(program: LoopProgram, keeps: Keeps) -> Parts:
     """The program around the loops that stay."""
     split = _Split(Names(program), keeps)
     split.block(program.body, None)
-    return Parts(program, tuple(split.before), tuple(split.straight))
+    loops = [kept.loop for _, kept in split.before]
+    inner = (item for loop in loops for item in statements(Block((loop,))) if item is not loop)
+    innermost = not any(isinstance(item, (For, While)) and keeps(item) for item in inner)
+    return Parts(program, tuple(split.before), tuple(split.straight), innermost)
 
 
 class _Split:
@@ -109,7 +115,7 @@ class _Split:
         return result
 
     def _not(self, condition: Operand) -> Operand:
-        return self._op("bits.xor", condition, Literal(BOOL, 1))
+        return self._op("bits.not", condition)
 
     def _both(self, guard: Operand | None, condition: Operand) -> Operand:
         return condition if guard is None else self._op("bits.and", guard, condition)

@@ -1,41 +1,38 @@
 """One round of a loop as a flat design, with the code before and after the loop merged into it.
 
-A round is what an item is to a pipeline: every ``initiation_interval`` cycles one starts. What is carried from
-round to round is state, and so is what a loop reads from outside: the first round takes it from the ports, or
-from the code before, which costs no cycle of a recurrence. The code after the loop works in every round; the
-result is that of the round in which ``done`` is high. Rounds that start after it, because the exit is seen only
-when it leaves the pipeline, change nothing that lasts.
+A round is what an item is to a pipeline: every ``initiation_interval`` cycles one starts. What is carried
+from round to round is state, and so is what a loop reads from outside: the first round takes it from the
+ports, or from the code before, which costs no cycle of a recurrence. The code after the loop works in every
+round; the result is that of the round in which ``done`` is high. Rounds that start after it, because the exit
+is seen only when it leaves the pipeline, change nothing that lasts.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal as OneOf
 
 from kera_hw.graph.node import Export, Ref
 from kera_hw.graph.store import Store as GraphStore
-from kera_hw.loops.program import COUNTER, Block, Buffer, For, Statement, Store, Var, While, statements
+from kera_hw.loops.program import Block, For, LoopProgram, Statement, Store, Var, While, statements
+from kera_hw.ops.intervals import Interval
+from kera_hw.rtl.lower import scalars
 from kera_hw.rtl.lower.budget import Meter
-from kera_hw.rtl.lower.builder import width_of
+from kera_hw.rtl.lower.builder import Builder, carrier, width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatState, LoweringError
-from kera_hw.rtl.lower.flatten import (
-    Flattener,
-    _place as place_buses,
-    _widths as widths_of,
-    parameter_buses,
-    result_buses,
-)
+from kera_hw.rtl.lower.flatten import bus_widths, parameter_buses, place_leaves, result_buses
 from kera_hw.rtl.lower.floats import lowering as floats
+from kera_hw.rtl.lower.storage import Elements, Storage, words_of
+from kera_hw.rtl.lower.walk import Walker
 from kera_hw.rtl.machine.parts import Kept, Parts
-from kera_hw.rtl.machine.walk import Elements, Scope, Walker, blank, contents
 from kera_hw.support import Diagnostic
-from kera_hw.types import BOOL, IntType, Type
-
-Pace = OneOf["counted", "until"]
+from kera_hw.types import BOOL, FixType, IntType, Type
 
 FIRST, LAST, OVER, ROUND, DONE = "first", "last", "over", "round", "done"
-"""Buses beside the ports: whether a round is the first of its item, the last of a counted loop, one beyond the
-most of another, and its number; whether the result is there."""
+"""Buses beside the ports: whether a round is the first of its item, the last of a counted loop, one beyond
+the most of another, and its number; whether the result is there."""
+
+MOST_HELD_BITS = 8192
+"""What a round may hold in registers, from round to round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,51 +40,38 @@ class Region:
     """A round, and how many there are: ``rounds`` exactly, or at most before that which finds the exit."""
 
     flat: FlatDesign
-    pace: Pace
+    counted: bool
     rounds: int
+    program: LoopProgram
     loop: For | While
 
+    @property
+    def flags(self) -> tuple[tuple[str, int], ...]:
+        """The first inputs, which say which round it is."""
+        return self.flat.in_buses[: 3 if self.counted else 2]
 
-class _Inside(Scope):
-    """A round's own values; those from outside are held in states from the first round on, once asked for."""
 
-    def __init__(self, outside: Scope, hold: _States) -> None:
-        super().__init__()
-        self._outside, self._states = outside, hold
+class _HeldElements(Elements):
+    """A buffer from outside whose elements are held from the first round on, once asked for."""
 
-    def scalar(self, var: Var) -> Ref:
-        found = self.scalars.get(var)
-        return self._states.held(self._outside.scalar(var), var.name) if found is None else found
+    def __init__(self, builder: Builder, source: Elements, states: _States) -> None:
+        super().__init__(builder, source.buffer)
+        self._source, self._states = source, states
 
-    def shape(self, name: str) -> tuple[int, ...]:
-        found = self.buffers.get(name)
-        return self._outside.shape(name) if found is None else found.shape
-
-    def element(self, name: str, place: int) -> Ref:
-        found = self.buffers.get(name)
-        if found is not None:
-            return found.items[place]
-        return self._states.held(self._outside.element(name, place), f"{name}_{place}")
-
-    def elements(self, name: str) -> tuple[Ref, ...]:
-        found = self.buffers.get(name)
-        if found is not None:
-            return found.items
-        return tuple(
-            self._states.held(item, f"{name}_{k}") for k, item in enumerate(self._outside.elements(name))
-        )
-
-    def own(self, name: str) -> None:
-        """Makes the buffer one of the round's own values."""
-        self.buffers[name] = Elements(self.shape(name), self.elements(name))
+    def item(self, position: int) -> Ref:
+        """An element."""
+        found = self.items[position]
+        if found is None:
+            name = f"{self.buffer.name}_{position}"
+            found = self.items[position] = self._states.held(self._source.item(position), name)
+        return found
 
 
 class _States:
     """The states of a round, in order, with what each takes next."""
 
-    def __init__(self, flattener: Flattener, first: Ref, taken: int) -> None:
-        self._builder, self._flattener = flattener.builder, flattener
-        self._first, self._taken = first, taken
+    def __init__(self, builder: Builder, first: Ref, taken: int) -> None:
+        self._builder, self._first, self._taken = builder, first, taken
         self._held: dict[Ref, Ref] = {}
         self.states: list[FlatState] = []
         self.nexts: list[Ref | None] = []
@@ -103,7 +87,7 @@ class _States:
     def carried(self, initial: Ref, name: str) -> tuple[int, Ref]:
         """A state that the first round finds at ``initial``."""
         number, state = self.add(name, initial.type)
-        return number, self._flattener._select(self._first, initial, state)
+        return number, chosen(self._builder, self._first, initial, state)
 
     def held(self, value: Ref, name: str) -> Ref:
         """A value of the first round, in every round."""
@@ -130,155 +114,178 @@ def region_of(
         store.origin = saved
 
 
+def chosen(builder: Builder, condition: Ref, then: Ref, otherwise: Ref) -> Ref:
+    """A choice; between fixed-point numbers it is one between integers."""
+    kind = then.type
+    found = builder.select(condition, *(scalars.raw_of(builder, item) for item in (then, otherwise)))
+    return scalars.of_raw(builder, found, kind) if isinstance(kind, FixType) else found
+
+
 class _Region:
     def __init__(
         self, export: Export, parts: Parts, store: GraphStore, interval: int, carry_logic: bool
     ) -> None:
         self._export, self._parts, self._store = export, parts, store
         self._meter = Meter(export.name)
-        self._flattener = Flattener(store, self._meter, interval, carry_logic)
-        self._builder = self._flattener.builder
-        self._outside = Scope()
-        self._walker = Walker(self._flattener, self._outside)
+        self._builder = Builder(store, interval, carry_logic, self._meter)
+        self._outside = Walker(self._builder, self._meter)
+        self._inside = Walker(self._builder, self._meter, self._held_scalar, self._held_buffer)
+
+    def _held_scalar(self, var: Var) -> Ref:
+        return self._states.held(self._outside.operand(var), var.name)
+
+    def _held_buffer(self, name: str) -> Storage:
+        found = self._outside.buffer(name)
+        if not isinstance(found, Elements) or found.buffer.kind == "const":
+            return found
+        return _HeldElements(self._builder, found, self._states)
 
     def build(self) -> Region:
         (before, kept), = self._parts.before
-        loop, builder = kept.loop, self._builder
+        loop, builder, inside = kept.loop, self._builder, self._inside
         counted = isinstance(loop, For)
-        flags = [(FIRST, BOOL), (LAST if counted else OVER, BOOL)]
+        flags: list[tuple[str, Type]] = [(FIRST, BOOL), (LAST if counted else OVER, BOOL)]
         if counted:
             flags.append((ROUND, IntType.holding(0, loop.count - 1)))
-        ports = place_buses(parameter_buses(self._export))
+        ports = place_leaves(parameter_buses(self._export))
         inputs = [*(FlatLeaf(bus, 0, width_of(kind), kind) for bus, kind in flags), *ports]
         params = [self._store.param(k, leaf.type) for k, leaf in enumerate(inputs)]
         first, limit, *rest = params[: len(flags)]
-        self._states = _States(self._flattener, first, len(inputs))
+        self._states = _States(builder, first, len(inputs))
         self._enter(params[len(flags) :], ports)
-        self._walker.block(Block(before))
-        inside = _Inside(self._outside, self._states)
-        self._walker.scope = inside
-        stored = {item.buffer for item in statements(_inner(loop)) if isinstance(item, Store)}
-        later = {item.buffer for item in statements(Block(self._parts.after)) if isinstance(item, Store)}
-        carried = self._carry_buffers(inside, [name for name in stored if name in self._outside.buffers])
-        for name in later - stored:
-            if name in self._outside.buffers:
-                inside.own(name)
+        self._outside.run(before)
+        later = _stored(self._parts.after)
+        carried = self._carry_buffers(_stored((loop,)))
+        for name in later:
+            if name not in carried and name in self._outside.storage:
+                self._own(name)
         numbers: list[int] = []
         for item in loop.carried:
-            number, ref = self._states.carried(self._initial(item.initial), item.inner.name)
-            inside.scalars[item.inner] = ref
+            number, ref = self._states.carried(self._outside.operand(item.initial), item.inner.name)
+            inside.define(item.inner, ref)
             numbers.append(number)
         if counted:
-            inside.scalars[loop.var] = builder.cast(rest[0], COUNTER)
+            builder.assume(rest[0], Interval(0, loop.count - 1))
+            inside.define(loop.var, rest[0])
             self._round(loop.body, numbers, carried)
-            inside.scalars.update((c.outer, self._next(n)) for c, n in zip(loop.carried, numbers))
-            done, commits = limit, limit
+            for item, number in zip(loop.carried, numbers):
+                inside.define(item.outer, self._next(number))
+            done = commits = limit
         else:
             done, commits = self._until(loop, kept, limit, numbers, carried)
-        self._walker.block(Block(self._parts.after))
+        inside.run(self._parts.after)
         self._persist(commits)
         return self._finish(loop, inputs, flags, done)
-
-    def _initial(self, item: object) -> Ref:
-        scope, self._walker.scope = self._walker.scope, self._outside
-        ref = self._walker.operand(item)  # type: ignore[arg-type]
-        self._walker.scope = scope
-        return ref
 
     def _next(self, number: int) -> Ref:
         found = self._states.nexts[number]
         assert found is not None
         return found
 
-    def _round(self, body: Block, numbers: Sequence[int], carried: dict[str, list[int]]) -> None:
+    def _elements(self, name: str) -> Elements:
+        """A buffer in the round."""
+        found = self._inside.buffer(name)
+        assert isinstance(found, Elements)
+        return found
+
+    def _own(self, name: str) -> None:
+        """Lets the round write a buffer from outside."""
+        held = self._elements(name)
+        items = [held.item(k) for k in range(held.buffer.size)]
+        self._inside.storage[name] = Elements(self._builder, held.buffer, items)
+
+    def _round(self, body: Block, numbers: Sequence[int], carried: Mapping[str, Sequence[int]]) -> None:
         """One round of a body: its yields, and the buffers that it writes, are the next values of states."""
-        for number, value in zip(numbers, self._walker.block(body)):
+        for number, value in zip(numbers, self._inside.block(body)):
             self._states.nexts[number] = value
         for name, places in carried.items():
-            for number, value in zip(places, self._walker.scope.elements(name)):
-                self._states.nexts[number] = value
+            elements = self._elements(name)
+            for place, number in enumerate(places):
+                self._states.nexts[number] = elements.item(place)
 
     def _until(
-        self, loop: While, kept: Kept, over: Ref, numbers: Sequence[int], carried: dict[str, list[int]]
+        self, loop: While, kept: Kept, over: Ref, numbers: Sequence[int],
+        carried: Mapping[str, Sequence[int]],
     ) -> tuple[Ref, Ref]:
         """Whether the loop is done, and whether this is the round that found it, and no later one."""
-        builder, inside = self._builder, self._walker.scope
-        (goes_on,) = self._walker.block(loop.condition)
+        builder, inside = self._builder, self._inside
+        (goes_on,) = inside.block(loop.condition)
         if kept.guard is not None:
-            goes_on = builder.op("bits.and", goes_on, self._walker.operand(kept.guard))
-        done = builder.op("bits.or", over, builder.op("bits.xor", goes_on, builder.const(BOOL, 1)))
-        buffers = dict(inside.buffers)
+            goes_on = builder.op("bits.and", goes_on, inside.operand(kept.guard))
+        done = builder.op("bits.or", over, builder.op("bits.not", goes_on))
+        before = {name: list(self._elements(name).items) for name in carried}
         self._round(loop.body, numbers, carried)
-        inside.buffers = buffers  # what the round that ends the loop found, nothing else is seen after it
-        inside.scalars.update((c.outer, inside.scalars[c.inner]) for c in loop.carried)
-        if not self._parts.program.of_kind("state"):
+        # What the round finds that ends the loop is what the loop leaves.
+        for name, items in before.items():
+            self._elements(name).items = items
+        for item in loop.carried:
+            inside.define(item.outer, inside.operand(item.inner))
+        if not self._lasting:
             return done, done
         number, alive = self._states.carried(builder.const(BOOL, 1), "alive")
-        commits = builder.op("bits.and", alive, done)
-        self._states.nexts[number] = builder.op("bits.and", alive, builder.op("bits.xor", done, builder.const(BOOL, 1)))
-        return done, commits
+        self._states.nexts[number] = builder.op("bits.and", alive, builder.op("bits.not", done))
+        return done, builder.op("bits.and", alive, done)
 
-    def _carry_buffers(self, inside: _Inside, names: Iterable[str]) -> dict[str, list[int]]:
+    def _carry_buffers(self, names: Iterable[str]) -> dict[str, list[int]]:
         """Buffers that the loop writes, each element a state."""
         found: dict[str, list[int]] = {}
-        for name in sorted(names):
-            shape, items, numbers = self._outside.shape(name), self._outside.elements(name), list[int]()
-            refs: list[Ref] = []
-            for k, item in enumerate(items):
-                number, ref = self._states.carried(item, f"{name}_{k}")
-                numbers.append(number)
-                refs.append(ref)
-            inside.buffers[name] = Elements(shape, tuple(refs))
-            found[name] = numbers
+        for name in names:
+            outside = self._outside.storage.get(name)
+            if outside is None:
+                continue  # one of the loop's own
+            assert isinstance(outside, Elements)
+            pairs = [
+                self._states.carried(outside.item(k), f"{name}_{k}") for k in range(outside.buffer.size)
+            ]
+            self._inside.storage[name] = Elements(self._builder, outside.buffer, [ref for _, ref in pairs])
+            found[name] = [number for number, _ in pairs]
         return found
 
     # Ports and states of a stream
 
     def _enter(self, params: Sequence[Ref], leaves: Sequence[FlatLeaf]) -> None:
         """The buffers of the program as they are before the first statement."""
-        builder, scope, ports = self._builder, self._outside, iter(zip(params, leaves))
-        self._lasting: list[tuple[Buffer, list[int]]] = []
+        builder, storage, ports = self._builder, self._outside.storage, iter(zip(params, leaves))
+        self._lasting: list[tuple[Elements, list[int]]] = []
         for buffer in self._parts.program.buffers:
             match buffer.kind:
                 case "param":
                     taken = [next(ports) for _ in range(buffer.size)]
-                    items = tuple(floats.entering(builder, leaf.type, ref) for ref, leaf in taken)
-                    scope.buffers[buffer.name] = Elements(buffer.shape, items)
+                    items = [floats.entering(builder, leaf.type, ref) for ref, leaf in taken]
+                    storage[buffer.name] = Elements(builder, buffer, items)
                 case "state":
-                    initial = contents(builder, buffer).items
-                    numbers, refs = list[int](), list[Ref]()
-                    for k, item in enumerate(initial):
-                        raw = builder.value(item)
-                        assert raw is not None, "an initial state is constant"
-                        width = width_of(item.type)
-                        name = buffer.name if not buffer.shape else f"{buffer.name}_{k}"
-                        number, ref = self._states.add(name, item.type, raw & ((1 << width) - 1))
-                        numbers.append(number)
-                        refs.append(ref)
-                    scope.buffers[buffer.name] = Elements(buffer.shape, tuple(refs))
-                    self._lasting.append((buffer, numbers))
+                    kind = carrier(buffer.element)
+                    pairs = [
+                        self._states.add(f"{buffer.name}_{k}" if buffer.shape else buffer.name, kind, word)
+                        for k, word in enumerate(words_of(buffer))
+                    ]
+                    refs = [ref for _, ref in pairs]
+                    storage[buffer.name] = Elements(builder, buffer, refs)
+                    lasting = Elements(builder, buffer, refs), [number for number, _ in pairs]
+                    self._lasting.append(lasting)
                 case "const":
-                    scope.buffers[buffer.name] = contents(builder, buffer)
+                    storage[buffer.name] = self._outside.constant(buffer)
                 case _:
-                    scope.buffers[buffer.name] = blank(builder, buffer)
-        self._before = dict(scope.buffers)
+                    storage[buffer.name] = Elements(builder, buffer)
 
     def _persist(self, commits: Ref) -> None:
         """The stream's states take what the item leaves in them, once it is done."""
-        for buffer, numbers in self._lasting:
-            olds = self._before[buffer.name].items
-            for number, old, new in zip(numbers, olds, self._walker.scope.elements(buffer.name)):
-                self._states.nexts[number] = self._flattener._select(commits, new, old)
+        for olds, numbers in self._lasting:
+            news = self._elements(olds.buffer.name)
+            for place, number in enumerate(numbers):
+                self._states.nexts[number] = chosen(
+                    self._builder, commits, news.item(place), olds.item(place)
+                )
 
     def _finish(
         self, loop: For | While, inputs: Sequence[FlatLeaf], flags: Sequence[tuple[str, Type]], done: Ref
     ) -> Region:
         builder, export = self._builder, self._export
         buses = result_buses(export)
-        outputs = [FlatLeaf(DONE, 0, 1, BOOL), *place_buses(buses)]
+        outputs = [FlatLeaf(DONE, 0, 1, BOOL), *place_leaves(buses)]
         values = [
-            ref for buffer in self._parts.program.of_kind("result")
-            for ref in self._walker.scope.elements(buffer.name)
+            self._elements(buffer.name).item(k)
+            for buffer in self._parts.program.of_kind("result") for k in range(buffer.size)
         ]
         results = [done]
         for leaf, ref in zip(outputs[1:], values, strict=True):
@@ -286,23 +293,32 @@ class _Region:
             results.append(floats.leaving(builder, leaf.type, ref))
         self._store.origin = None
         states, nexts = self._states.states, self._states.nexts
+        bits = sum(state.width_bits for state in states)
+        if bits > MOST_HELD_BITS:
+            raise LoweringError(Diagnostic(
+                "K0610",
+                f"A round of the loop of `{export.name}` would hold {bits:,} bits in registers, more than "
+                f"{MOST_HELD_BITS:,}.",
+            ))
         assert None not in nexts, "every state has a next value"
         kinds = [leaf.type for leaf in inputs] + [state.type for state in states]
         region = self._store.region(kinds, [*results, *(ref for ref in nexts if ref is not None)])
-        general = {name: n / self._meter.operations for name, n in self._meter.general.items() if n}
         counted = isinstance(loop, For)
         flat = FlatDesign(
             name=export.name, region=region, inputs=tuple(inputs), outputs=tuple(outputs),
             states=tuple(states),
-            in_buses=(*widths_of(list(flags)), *widths_of(parameter_buses(export))),
-            out_buses=((DONE, 1), *widths_of(buses)), origins=self._store.origins, general=general,
+            in_buses=(*bus_widths(list(flags)), *bus_widths(parameter_buses(export))),
+            out_buses=((DONE, 1), *bus_widths(buses)),
+            origins=self._store.origins, general=self._meter.shares(),
         )
-        return Region(flat, "counted" if counted else "until", loop.count if counted else loop.most, loop)
+        return Region(flat, counted, loop.count if counted else loop.most,
+                      self._parts.program, loop)
 
 
-def _inner(loop: For | While) -> Block:
-    blocks: tuple[Statement, ...] = (loop,)
-    return Block(blocks)
+def _stored(body: Sequence[Statement]) -> list[str]:
+    """The buffers that statements write."""
+    found = (item.buffer for item in statements(Block(tuple(body))) if isinstance(item, Store))
+    return list(dict.fromkeys(found))
 
 
 def _plain(name: str) -> str:

@@ -3,7 +3,8 @@
 // Usage: sim INPUT OUTPUT ITEMS SEED VALID_PERCENT READY_PERCENT IN_TURN RESET_AT MAX_CYCLES [TRACE]
 //        sim --serve SEED
 // The first runs ITEMS items at the pace of random neighbours; the second answers items of standard input one by one.
-// INPUT holds ITEMS rows of IN_ROW words: the beats of every channel one behind the other. OUTPUT gets a header,
+// INPUT holds ITEMS rows of IN_ROW words, the beats of every channel one behind the other, then the latency of each
+// item where they have their own. OUTPUT gets a header,
 // the result rows in the same form and three cycle numbers an item: its first beat, its result's first and last.
 #include "Vdut.h"
 #include "kera_bench.h"
@@ -19,6 +20,7 @@ typedef VerilatedFstC Tracer;
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <vector>
 
 // Numbers of the faults; the Python side has the sentences.
@@ -44,21 +46,21 @@ static bool chance(unsigned percent) { return percent >= 100 || (next_random() >
 static bool bit(const WData* bus, int k) { return bus[k / 32] >> (k % 32) & 1; }
 static void set_bit(WData* bus, int k, bool high) { bus[k / 32] = (bus[k / 32] & ~(1u << (k % 32))) | (WData)high << (k % 32); }
 
+// Of each item where these differ: the cycles from its admission to its result, with which the next one may come.
+static std::vector<uint64_t> own_latency;
+
 // What the plan predicts of the handshake, cycle by cycle, under any stalls: beats are collected, items go through
 // a pipeline that stalls as a whole, results are sent in beats. `update` looks at the ports in a cycle, `clock` ends it.
 struct Prediction {
-  std::vector<char> holds = std::vector<char>(LATENCY, 0), recent = std::vector<char>(INTERVAL, 0);
+  std::deque<uint64_t> due_at;  // of items inside, counted in cycles in which the pipeline moves
+  uint64_t moved = 0, next_at = 0, count = 0;
   uint64_t have[N_IN] = {}, left[N_OUT] = {};
   bool skid[N_IN] = {}, shown[N_OUT] = {};
   bool offered[N_IN], taken[N_IN], in_ready[N_IN], out_valid[N_OUT], first[N_OUT], ready[N_OUT];
   bool rst, moves, leaves, admitted;
 
-  bool due() const {
-    for (int k = 0; k + 1 < INTERVAL; k++) if (recent[k]) return false;
-    return true;
-  }
   void update(bool reset, const bool* in_valid, const bool* out_ready) {
-    const bool result = holds[LATENCY - 1];
+    const bool result = !due_at.empty() && due_at.front() <= moved;
     bool begun = true, whole = true;
     rst = reset;
     for (int k = 0; k < N_OUT; k++) {
@@ -69,7 +71,7 @@ struct Prediction {
     }
     moves = !result || begun;
     leaves = result && begun;
-    const bool takes = moves && due() && !rst;
+    const bool takes = moves && moved >= next_at && !rst;
     for (int k = 0; k < N_IN; k++) {
       offered[k] = skid[k] || in_valid[k];
       whole = whole && (COLLECTS_WHOLE ? have[k] == IN[k].beats : have[k] == IN[k].beats - 1 && offered[k]);
@@ -92,8 +94,14 @@ struct Prediction {
       shown[k] = (shown[k] || first[k]) && !leaves;
     }
     if (!moves) return;
-    memmove(&holds[1], &holds[0], LATENCY - 1); holds[0] = admitted;
-    memmove(&recent[1], &recent[0], INTERVAL - 1); recent[0] = admitted;
+    if (leaves) due_at.pop_front();
+    if (admitted) {
+      const uint64_t latency = OWN_PACE && count < own_latency.size() ? own_latency[count] : LATENCY;
+      due_at.push_back(moved + latency);
+      next_at = moved + (OWN_PACE ? latency : INTERVAL);
+      count++;
+    }
+    moved++;
   }
 };
 
@@ -115,7 +123,7 @@ static void take_beat(const Vdut& dut, int k, uint32_t* row, uint64_t beat) {
   memcpy(row + OUT[k].row + beat * OUT[k].words, dut.data_out.data() + OUT[k].bus, 4 * OUT[k].words);
 }
 
-// A caller steps the design: 'r' resets it; 's' and a row of words is an item, answered on standard output by a
+// A caller steps the design: 'r' resets it; 's' and a row of words (then its latency, if it has its own) is an item, answered on standard output by a
 // fault, the cycles from its first beat to the first of its result, and the row of the result.
 static int serve(Vdut& dut) {
   std::vector<uint32_t> row(IN_ROW + 1), result(OUT_ROW + 1);
@@ -140,10 +148,13 @@ static int serve(Vdut& dut) {
   for (int command; (command = getchar()) != EOF;) {
     if (command == 'r') { reset(); continue; }
     if (fread(row.data(), 4, IN_ROW, stdin) != IN_ROW) return 2;
+    own_latency.assign(OWN_PACE, LATENCY);
+    if (OWN_PACE && fread(own_latency.data(), 8, 1, stdin) != 1) return 2;
     uint64_t answer[2] = {FINE, 0};
 #if STROBES
     Side source[N_IN], sink[N_OUT];
     bool begun = false, shown = false;
+    prediction.count = 0;
     for (uint64_t waited = 0, left = N_OUT; left && answer[0] == FINE; waited++) {
       for (int k = 0; k < N_IN; k++) {
         in_valid[k] = !source[k].item;
@@ -208,6 +219,8 @@ int main(int argc, char** argv) {
   std::vector<uint64_t> accepted_at(items + 1, 0), emitted_at(items + 1, 0), finished_at(items + 1, 0);
   FILE* file = fopen(argv[1], "rb");
   if (!file || fread(input.data(), 4, items * IN_ROW, file) != items * IN_ROW) return 2;
+  own_latency.assign(OWN_PACE ? items : 0, LATENCY);
+  if (OWN_PACE && fread(own_latency.data(), 8, items, file) != items) return 2;
   fclose(file);
 
   VerilatedContext context;

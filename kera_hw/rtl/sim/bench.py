@@ -90,18 +90,22 @@ def simulate(
     count: int | None = None,
     trace: Path | None = None,
     timeout_s: float = 600.0,
+    latencies: NDArray[np.uint64] | None = None,
 ) -> SimRun:
     """Run ``items`` (one array [items, words] for each data input, in port order) through the design.
 
     ``count`` is how many items there are; a design without data inputs needs to be told.
-    ``trace`` writes a waveform, VCD or FST by its suffix. Builds are cached by content.
+    ``trace`` writes a waveform, VCD or FST by its suffix. ``latencies`` are those predicted of each item
+    where the circuit inside gives each its own (``Core.own_pace``). Builds are cached by content.
     Raises ToolMissing, ToolFailed or ToolTimeout.
     """
     count = (len(items[0]) if items else 0) if count is None else count
     kind: Trace = "none" if trace is None else ("fst" if trace.suffix == ".fst" else "vcd")
     with scratch("sim") as work:
         program = build_bench(emitted, work, kind, _optimisation(emitted, count))
-        (work / "input.bin").write_bytes(rows_of(emitted, items, count).tobytes())
+        own = b"" if latencies is None else np.asarray(latencies, dtype="<u8").tobytes()
+        assert emitted.own_pace == (latencies is not None), "latencies are given where they differ"
+        (work / "input.bin").write_bytes(rows_of(emitted, items, count).tobytes() + own)
         limit = _cycle_limit(emitted, count, traffic)
         reset = -1 if traffic.reset_at_cycle is None else traffic.reset_at_cycle
         argv = [
@@ -165,6 +169,7 @@ def build_bench(
         "PATIENCE": 8 * (emitted.pace.item_cycles + emitted.initiation_interval),
         "LATENCY": 1 if core is None else core.latency_cycles,
         "INTERVAL": 1 if core is None else core.initiation_interval,
+        "OWN_PACE": int(emitted.own_pace),
         "COLLECTS_WHOLE": int(plan.collects_whole), "REGISTERED_READY": int(plan.registered_ready),
     }
     header.write_text("".join(f"#define {name} {value}\n" for name, value in values.items()))

@@ -41,13 +41,17 @@ class LiveSimulation:
         """Pulls the reset; a design without one forgets by itself."""
         self._send(b"r")
 
-    def step(self, item: Sequence[Words]) -> tuple[tuple[Words, ...], int, str | None]:
+    def step(
+        self, item: Sequence[Words], latency: int | None = None
+    ) -> tuple[tuple[Words, ...], int, str | None]:
         """The words of each output bus, the cycles from the first beat to the first of the result, and what
         went wrong, if it did.
 
-        Raises ToolFailed where the simulation has ended.
+        ``latency`` is that inside, where each item has its own. Raises ToolFailed where the simulation has
+        ended.
         """
-        self._send(b"s" + rows_of(self._emitted, item, 1).tobytes())
+        own = b"" if not self._emitted.own_pace or latency is None else latency.to_bytes(8, "little")
+        self._send(b"s" + rows_of(self._emitted, item, 1).tobytes() + own)
         size = 4 * result_words(self._emitted)
         fault, cycles = np.frombuffer(self._receive(_ANSWER_BYTES), "<u8").tolist()
         row = np.frombuffer(self._receive(size), "<u4").reshape(1, -1)

@@ -1,0 +1,39 @@
+"""Cycles of a plan for people: a number, or the least and the most where a loop ends by a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+Cycles = int | Mapping[str, int]
+
+
+def most_cycles(found: Cycles) -> int:
+    """The number, or the most."""
+    return found if isinstance(found, int) else found["max"]
+
+
+def cycles_text(found: Cycles) -> str:
+    """``12``, or ``4 to 2004``."""
+    return str(found) if isinstance(found, int) else f"{found['min']} to {found['max']}"
+
+
+def latency_text(found: Cycles) -> str:
+    """``12 cycles``."""
+    return f"{cycles_text(found)} {'cycle' if found == 1 else 'cycles'}"
+
+
+def interval_text(found: Cycles) -> str:
+    """``an item every 3 cycles``."""
+    return "an item every cycle" if found == 1 else f"an item every {cycles_text(found)} cycles"
+
+
+def region_text(region: Mapping[str, Any]) -> str:
+    """A sentence on a loop that stays one."""
+    rounds = cast("Cycles", region["rounds"])
+    count = f"{rounds:,} rounds" if isinstance(rounds, int) else f"at most {rounds['max']:,} rounds"
+    interval, latency = region["initiation_interval"], region["latency_cycles"]
+    every = "in each cycle" if interval == 1 else f"every {interval} cycles"
+    place = f" of {region['loop']}" if region["loop"] else ""
+    through = f"through a pipeline of {latency_text(latency)}"
+    return f"The loop{place} stays a loop: {count}, one {every}, {through}."
