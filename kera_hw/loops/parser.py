@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import cast, get_args
 
 from kera_hw.loops.program import (
@@ -42,6 +43,7 @@ from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import AttrValue
 from kera_hw.types import BF16, BOOL, F16, F32, F64, FixType, IntType, Type
 
+MAX_CONTENTS_BYTES = 1 << 28
 MAX_DEPTH = 100
 """Blocks within blocks."""
 _FLOATS = {str(kind): kind for kind in (F16, BF16, F32, F64)}
@@ -85,14 +87,24 @@ class _Parser(Tokens):
         kind = self.word(_KINDS, "kind of buffer")
         element = self.type()
         shape = tuple(self.listed(self.integer, "]")) if self.accept("[") else ()
-        storage, data = self.storage(), b""
-        if self.accept("="):
-            digits = self.take()
-            try:
-                data = b"" if digits == "none" else bytes.fromhex(digits)
-            except ValueError:
-                self.fail("the contents are no hexadecimal digits")
-        return Buffer(name, element, shape, cast(Kind, kind), data, storage)
+        storage = self.storage()
+        whole = Buffer(name, element, shape, cast(Kind, kind), b"", storage)
+        return replace(whole, data=self.contents(whole.size)) if self.accept("=") else whole
+
+    def contents(self, size: int) -> bytes:
+        """Bytes in hexadecimal, or those of one element and how many there are of it."""
+        digits = self.take()
+        try:
+            data = b"" if digits == "none" else bytes.fromhex(digits)
+        except ValueError:
+            self.fail("the contents are no hexadecimal digits")
+        if not self.accept("times"):
+            return data
+        if self.integer() != size:
+            self.fail(f"the buffer has {size} elements")
+        if size * len(data) > MAX_CONTENTS_BYTES:
+            self.fail(f"the contents have more than {MAX_CONTENTS_BYTES:,} bytes")
+        return data * size
 
     def storage(self) -> Storage:
         memory, window, banks, copies = None, 0, list[Bank](), 1

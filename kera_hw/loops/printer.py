@@ -38,8 +38,17 @@ def print_program(program: LoopProgram, places: bool = True) -> str:
 
 def _buffer(buffer: Buffer) -> str:
     shape = f"[{', '.join(map(str, buffer.shape))}]" if buffer.shape else ""
-    data = f" = {buffer.data.hex() or 'none'}" if buffer.kind in ("const", "state") else ""
+    data = f" = {_contents(buffer)}" if buffer.kind in ("const", "state") else ""
     return f"{buffer.name}: {buffer.kind} {buffer.element}{shape}{_storage(buffer.storage)}{data}"
+
+
+def _contents(buffer: Buffer) -> str:
+    """The bytes; of equal elements one and their number."""
+    data, count = buffer.data, buffer.size
+    element = data[: len(data) // count] if count else b""
+    if count > 1 and data == element * count:
+        return f"{element.hex()} times {count}"
+    return data.hex() or "none"
 
 
 def _storage(storage: Storage) -> str:

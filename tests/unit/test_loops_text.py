@@ -23,6 +23,8 @@ REFUSED = {
     "loops f\n{\n  store x v1\n}": "`v1` has no value here",
     "loops f\nx: other u8\n{\n}": "`other` is no kind of buffer",
     "loops f\nx: const u8 = 0g\n{\n}": "the contents are no hexadecimal digits",
+    "loops f\nx: const u8[3] = 00 times 99999999999\n{\n}": "the buffer has 3 elements",
+    "loops f\nx: const u8[99999999999] = 00 times 99999999999\n{\n}": "more than 268,435,456 bytes",
     "loops f\n{\n  ?\n}": "`?` is no token",
     "loops f\n{\n" + "parallel i0 < 1 {\n" * (MAX_DEPTH + 1): f"blocks nest deeper than {MAX_DEPTH}",
 }
@@ -38,6 +40,13 @@ def test_other_text_is_refused(text: str) -> None:
 
 def test_the_printed_form() -> None:
     assert print_program(parse_program(SOUND)) == SOUND
+
+
+def test_equal_elements_are_written_once() -> None:
+    text = "loops f\nx: const i32[64, 64] = 01000000 times 4096\ny: const u8[2] = 0102\n{\n}\n"
+    program = parse_program(text)
+    assert program.buffers[0].data == b"\1\0\0\0" * 4096
+    assert print_program(program) == text
 
 
 def test_source_lines_stand_beside() -> None:
