@@ -23,6 +23,8 @@ assert ECP5 is not None
 
 @pytest.mark.parametrize(("module", "settings"), [
     ("kera_ecp5_lut", "-set WIDTH 3 -set INIT 16'hca53"),
+    ("kera_ecp5_wide", "-set WIDTH 2 -set INPUTS 5 -set INIT 64'h1d6b03f4_1d6b03f4"),
+    ("kera_ecp5_wide", "-set WIDTH 2 -set INPUTS 6 -set INIT 64'h1d6b03f4_95c2ae17"),
     *(("kera_ecp5_mux", f"-set WIDTH 2 -set LEVELS {levels}") for levels in (2, 3, 4)),
 ])
 def test_simulated_text_equals_device_cells(module: str, settings: str, tmp_path: Path) -> None:
@@ -62,6 +64,18 @@ def test_covered_logic_keeps_its_luts(tmp_path: Path) -> None:
         rows = [build.add(Lut(width=8, inputs=four, expr=mix)) for four in operands]
     outputs = tuple(Output(f"out_{k}", row) for k, row in enumerate(rows))
     assert area(build.netlist(outputs, "covered"), tmp_path) == 96
+
+
+@pytest.mark.parametrize(("operator", "count", "luts"), [
+    ("xor", 5, 6), ("xor", 6, 12), ("and", 5, 6), ("or", 6, 12),  # half of an AND's table is 0
+])
+def test_functions_of_more_signals_take_luts_and_what_stands_behind_them(
+    operator: str, count: int, luts: int, tmp_path: Path
+) -> None:
+    build = Builder()
+    rows = tuple(build.input(f"x{k}", 3) for k in range(count))
+    wide = build.add(Lut(width=3, inputs=rows, expr=(operator, *(("in", k) for k in range(count)))))
+    assert area(build.netlist((Output("out_data", wide),), "wide"), tmp_path) == luts
 
 
 @pytest.mark.parametrize(("choices", "luts"), [(4, 16), (8, 32), (16, 64)])

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 
@@ -84,12 +84,12 @@ def test_passes_keep_every_output(seed: int) -> None:
     late = [float(rng.randrange(4)) for _ in range(leaves)]
     aig, outputs = balanced(aig, outputs, leaves, late)
     assert simulated(aig, outputs, shown) == want
-    for required in (0.0, 1e6):
-        timing = lutmap.Timing(late, [required] * len(outputs), 1.0)
+    for required, wide_ps in product((0.0, 1e6), ((), (1.3, 1.5))):
+        timing = lutmap.Timing(late, [required] * len(outputs), 1.0, wide_ps)
         (luts,) = lutmap.map_gates(aig, outputs, [timing], 4)
         values = {0: 0, **{k + 1: value for k, value in enumerate(shown)}}
         for node, lut in luts.items():
-            assert len(lut.leaves) <= 4
+            assert len(lut.leaves) <= 4 + len(wide_ps)
             values[node] = 0
             for row in range(1 << len(lut.leaves)):
                 if lut.table >> row & 1:
@@ -113,6 +113,27 @@ def test_long_chains_take_no_recursion() -> None:
     shown = [random.Random(k).getrandbits(PATTERNS) for k in range(40)]
     assert simulated(made, outputs, shown) == simulated(aig, [chain], shown)
     assert len(luts) <= made.gates()
+
+
+def test_a_wide_function_stands_for_several_luts_where_that_is_sooner_or_smaller() -> None:
+    aig = Aig()
+    signals = [aig.leaf() for _ in range(6)]
+    rng = random.Random(1)
+    five = aig.function(rng.getrandbits(32), signals[:5])  # irregular: three LUTs one behind the other
+    conjunction = signals[0]
+    for signal in signals[1:]:
+        conjunction = aig.both(conjunction, signal)
+    outputs, wide_ps = [five, conjunction], (1400.0, 1600.0)
+
+    def mapped(required_ps: float, wide_ps: tuple[float, ...]) -> list[dict[int, lutmap.Lut]]:
+        timing = lutmap.Timing([0.0] * 6, [required_ps] * 2, 1000.0, wide_ps)
+        return lutmap.map_gates(aig, outputs, [timing], 4)
+
+    (plain,), (relaxed,), (hurried,) = mapped(1e9, ()), mapped(1e9, wide_ps), mapped(0.0, wide_ps)
+    assert max(len(lut.leaves) for lut in plain.values()) == 4 and len(plain) >= 3 + 2
+    assert len(relaxed[five >> 1].leaves) == 5
+    assert len(relaxed[conjunction >> 1].leaves) <= 4  # two LUTs, where a wide function takes four
+    assert sorted(len(lut.leaves) for lut in hurried.values()) == [5, 6]
 
 
 def test_balancing_puts_the_latest_last() -> None:

@@ -66,6 +66,18 @@ def test_a_state_kept_under_a_condition_has_an_enable() -> None:
     assert pin.registers == 8 and not pin.reset
 
 
+def test_what_a_state_takes_is_made_for_where_it_is_enabled() -> None:
+    text = """pub stream f(a: bool, b: bool, c: bool, x: u8, y: u8) -> u8 {
+        state s: u8 = 3;
+        let r = s;
+        if a && b { if c { s = x; } else { s = y; } }
+        r
+    }"""
+    netlist = mapped(text)
+    assert controls_of(netlist) == {"s": [(0, 8, True, False)]}
+    assert netlist_luts(netlist, DEVICE) == 8 + 1  # whether `a && b` is no matter for the choice
+
+
 START = """pub stream f(c: bool, x: u8) -> u8 {{
     state s: u8 = {initial};
     let r = s;

@@ -88,10 +88,12 @@ def _build_lut(cell: Lut, place: Place) -> None:
             parts.append(value if run.table == 0b10 else ~value)
         else:
             out = place.target if run.width == cell.width else place.signal("_lut", run.width)
-            rows, table = run.pins()
-            pins = {f"i_{pin}": place.vector(bits) for pin, bits in rows.items()}
+            made = run.instance()
+            pins = {f"i_{pin}": place.vector(bits) for pin, bits in made.pins.items()}
+            settings = {f"p_{key}": value for key, value in made.settings.items()}
             _instance(
-                place, "_luts", "kera_ecp5_lut", p_WIDTH=run.width, p_INIT=Const(table, 16), **pins, o_z=out,
+                place, "_luts", made.module, p_WIDTH=run.width, **settings,
+                p_INIT=Const(made.init, made.init_bits), **pins, o_z=out,
             )
             parts.append(out)
     if parts[0] is not place.target:

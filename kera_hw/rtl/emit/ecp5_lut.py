@@ -1,5 +1,6 @@
 """ECP5's LUT4 for bitwise cells, one for each output bit, as lowering has covered the logic.
 
+Functions of five and six signals take two and four of them, with the multiplexers that stand behind.
 Left to itself, Yosys's mapper takes such networks apart for depth: two levels of 32 four-input functions came
 back as 154 LUTs, and slower. Bits that constants decide become wires, so that constants still spread.
 """
@@ -16,12 +17,13 @@ from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits, sli
 from kera_hw.schedule.fpga.cells import Lut
 from kera_hw.schedule.fpga.expressions import BitExpr, evaluate
 
-_PINS = "abcd"
+_PINS = "abcdef"
+_LUT_PINS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class LutRun:
-    """Bits [low, low + width) of a cell's output: ``table`` over the operands that decide them, four at most.
+    """Bits [low, low + width) of a cell's output: ``table`` over the operands that decide them, six at most.
 
     No operands: a constant, the table's lowest bit. One: that operand, or its complement for table 1.
     """
@@ -35,17 +37,33 @@ class LutRun:
         """The value of a run that no operand decides."""
         return ((1 << self.width) - 1) * (self.table & 1)
 
-    def pins(self) -> tuple[dict[str, Bits], int]:
-        """Vectors on all four pins, and INIT: pins beyond are tied low, the table repeats for the reader."""
-        table, unused = self.table, len(_PINS) - len(self.operands)
-        for step in range(unused):
-            table |= table << (1 << len(self.operands) + step)
-        rows = [*self.operands, *([const_bits(0, self.width)] * unused)]
-        return dict(zip(_PINS, rows)), table
+    def instance(self) -> LutInstance:
+        """The helper module that it is: pins beyond are tied low, the table repeats for the reader."""
+        count = len(self.operands)
+        wide = count > _LUT_PINS
+        size = len(_PINS) if wide else _LUT_PINS
+        table = self.table
+        for step in range(count, size):
+            table |= table << (1 << step)
+        rows = [*self.operands, *([const_bits(0, self.width)] * (size - count))]
+        settings = {"INPUTS": count} if wide else {}
+        module = "kera_ecp5_wide" if wide else "kera_ecp5_lut"
+        return LutInstance(module, settings, 1 << size, table, dict(zip(_PINS, rows)))
+
+
+@dataclass(frozen=True, slots=True)
+class LutInstance:
+    """A helper ``module`` with further ``settings``, INIT of so many bits, and the vectors on its pins."""
+
+    module: str
+    settings: dict[str, int]
+    init_bits: int
+    init: int
+    pins: dict[str, Bits]
 
 
 def lut_runs(cell: Lut) -> list[LutRun] | None:
-    """Runs of output bits with the same constants; None where more than four signals decide."""
+    """Runs of output bits with the same constants; None where more than six signals decide."""
     found: list[LutRun] = []
     for low, width in _runs(cell):
         operands = [_operand(bits, low, width, cell.width) for bits in cell.inputs]
@@ -59,7 +77,7 @@ def lut_runs(cell: Lut) -> list[LutRun] | None:
 
 
 def write_lut(cell: Lut, site: Site) -> list[str]:
-    """LUT4s for runs of bits with the same constants; plain operators for more than four signals."""
+    """LUT4s for runs of bits with the same constants; plain operators for more than six signals."""
     runs = lut_runs(cell)
     if runs is None:
         return write_plain(cell, site)
@@ -78,11 +96,13 @@ def write_lut(cell: Lut, site: Site) -> list[str]:
 
 def _instance(site: Site, target: str, run: LutRun) -> list[str]:
     out, name = site.fresh(site.wire + "_lut"), site.fresh(site.wire + "_luts")
-    rows, table = run.pins()
-    pins = ", ".join(f".{pin}({vector(bits, site.read)})" for pin, bits in rows.items())
+    made = run.instance()
+    pins = ", ".join(f".{pin}({vector(bits, site.read)})" for pin, bits in made.pins.items())
+    init = f".INIT({made.init_bits}'h{made.init:0{made.init_bits // 4}x})"
+    settings = ", ".join([*(f".{key}({value})" for key, value in made.settings.items()), init])
     return [
         f"wire {declared_range(run.width)}{out};",
-        f"kera_ecp5_lut #(.WIDTH({run.width}), .INIT(16'h{table:04x})) {name} ({pins}, .z({out}));",
+        f"{made.module} #(.WIDTH({run.width}), {settings}) {name} ({pins}, .z({out}));",
         f"assign {target} = {out};",
     ]
 

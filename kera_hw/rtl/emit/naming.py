@@ -23,7 +23,7 @@ _ELEMENTS = re.compile(
     r"|FD1.*|OFS1.*|IFS1.*|ICESTORM_.*"
 )
 _INNER = re.compile(
-    r"core|datapath|serial|instance|observed|iterative\d*|ecp5_(add|chain|mul|lut|mux|rom)"
+    r"core|datapath|serial|instance|observed|iterative\d*|ecp5_(add|chain|mul|lut|wide|mux|rom)"
 )
 _HELPER = re.compile(r"\bkera_(ecp5_\w+)(?= #\()")
 

@@ -18,6 +18,7 @@ from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.area import Area
 from kera_hw.rtl.techmap.cover import Coverer
 from kera_hw.rtl.techmap.finish import Finisher
+from kera_hw.rtl.techmap.given import facts_of, given
 from kera_hw.rtl.techmap.holding import NEVER, Piece, Search
 from kera_hw.rtl.techmap.items import Moves, Present, Restart
 from kera_hw.rtl.techmap.net import Net
@@ -221,6 +222,14 @@ class _Finder:
                 yield run
 
     def _runs(self, state: int, way: Way) -> Iterator[_Run]:
+        """Runs of a state's bits, and what each takes, made for where it is taken."""
+        for run in self._conditions(state, way):
+            kept = facts_of(self.net, run.held, 0)
+            uncleared = None if run.uncleared is None else given(self.net, run.uncleared, kept)
+            data = given(self.net, run.data, {**kept, **facts_of(self.net, run.cleared, 0)})
+            yield replace(run, data=data, uncleared=uncleared)
+
+    def _conditions(self, state: int, way: Way) -> Iterator[_Run]:
         """A state's next value cut where its conditions change."""
         self.net.origin = self._giving(state)
         width, plain = self.states[state].width_bits, self.nexts[state]

@@ -64,6 +64,7 @@ class Device:
     speed: str
     package: str
     lut_inputs: int
+    wide_inputs: int
     carry_operands: int
     lut: int
     ff: int
@@ -85,7 +86,8 @@ def _parts() -> dict[str, Device]:
         text = (files("kera_hw.schedule.fpga") / "devices" / f"{table}.toml").read_text(encoding="utf-8")
         data: dict[str, Any] = tomllib.loads(text)
         timing, area = Timing(**data["timing"]), Area(**data["area"])
-        common = {key: data[key] for key in ("family", "speed", "lut_inputs", "carry_operands")}
+        shared = ("family", "speed", "lut_inputs", "wide_inputs", "carry_operands")
+        common = {key: data[key] for key in shared}
         for name, part in data["parts"].items():
             parts[name] = Device(name=name, timing=timing, area=area, **common, **part)
     return parts

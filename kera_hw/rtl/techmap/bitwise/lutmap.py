@@ -5,7 +5,7 @@ Mishchenko, Cho, Chatterjee and Brayton, "Combinational and sequential mapping w
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
@@ -13,18 +13,27 @@ from kera_hw.rtl.techmap.bitwise.aig import AND, LEAF, Aig
 from kera_hw.rtl.techmap.bitwise.shapes import masks
 
 Cut = frozenset[int]
-_KEPT = 8
-"""Cuts kept for a gate."""
+_KEPT, _KEPT_WIDE = 8, 4
+"""Cuts kept for a gate: of as many leaves as a LUT has inputs, and of more."""
 _NEVER = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """When leaves settle, when outputs must, and what a LUT takes, in ps; an output may be in no hurry."""
+    """When leaves settle, when outputs must, and what logic takes, in ps; an output may be in no hurry.
+
+    ``lut_ps``: the way through a LUT and to it. ``wide_ps``: through functions of one input more than a LUT
+    has, two more, and so on: LUTs side by side with multiplexers behind them.
+    """
 
     arrival_ps: Sequence[float]
     required_ps: Sequence[float]
     lut_ps: float
+    wide_ps: tuple[float, ...] = ()
+
+    def delays_ps(self, inputs: int) -> list[float]:
+        """By number of inputs, where a LUT has ``inputs``."""
+        return [self.lut_ps] * (inputs + 1) + list(self.wide_ps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +85,26 @@ def cone_table(aig: Aig, root: int, leaves: Sequence[int]) -> int:
     return values[root]
 
 
+def _kept(found: Mapping[Cut, tuple[float, float]], most: int, already: list[Cut]) -> list[Cut]:
+    """Up to ``most`` cuts beside those there, the earliest and the cheapest in turn; (time, cost) of each."""
+    early = sorted(found, key=found.__getitem__)
+    cheap = sorted(found, key=lambda cut: (found[cut][1], found[cut][0]))
+    kept = list(already)
+    for cut in (cut for pair in zip(early, cheap) for cut in pair):
+        if len(kept) == len(already) + most:
+            break
+        if not any(other <= cut for other in kept):
+            kept.append(cut)
+    return kept
+
+
 class _Mapping:
     def __init__(self, aig: Aig, outputs: Sequence[int], timing: Timing, inputs: int) -> None:
         self.aig = aig
         self.timing = timing
-        self.inputs = inputs
+        self.narrow, self.inputs = inputs, inputs + len(timing.wide_ps)
+        self.delay_ps = timing.delays_ps(inputs)
+        self.area = [1.0 * (1 << max(0, count - inputs)) for count in range(self.inputs + 1)]
         self.outputs = outputs
         self.live = aig.live(outputs)
         self.readers = [float(max(1, n)) for n in aig.references(outputs)]
@@ -127,38 +151,35 @@ class _Mapping:
     def _enumerate(self, node: int) -> None:
         first, second = (self.cuts[x >> 1] for x in (self.aig.left[node], self.aig.right[node]))
         arrival, flow, most = self.arrival, self.flow, self.inputs
-        found: dict[Cut, tuple[float, float]] = {}
+        found: dict[Cut, tuple[float, float]] = {}  # beyond what every LUT takes
+        later = [ps - self.timing.lut_ps for ps in self.delay_ps]
+        more = [count - 1.0 for count in self.area]
         for a in first:
             for b in second:
                 cut = a | b
                 if len(cut) <= most and cut not in found:
-                    late, cost = 0.0, 0.0
+                    late, cost = 0.0, more[len(cut)]
                     for leaf in cut:
                         cost += flow[leaf]
                         if arrival[leaf] > late:
                             late = arrival[leaf]
-                    found[cut] = (late, cost)
-        early = sorted(found, key=found.__getitem__)
-        cheap = sorted(found, key=lambda cut: (found[cut][1], found[cut][0]))
-        kept: list[Cut] = []
-        for pair in zip(early, cheap):
-            for cut in pair:
-                if len(kept) < _KEPT and not any(other <= cut for other in kept):
-                    kept.append(cut)
-            if len(kept) == _KEPT:
-                break
+                    found[cut] = (late + later[len(cut)], cost)
+        narrow = {cut: figures for cut, figures in found.items() if len(cut) <= self.narrow}
+        kept = _kept(narrow, _KEPT, [])
+        if len(narrow) < len(found):
+            kept = _kept({cut: found[cut] for cut in found if cut not in narrow}, _KEPT_WIDE, kept)
         self.cuts[node] = [*kept, frozenset((node,))]
-        self._settle(node, early[0])
+        self._settle(node, min(kept, key=found.__getitem__))
 
     def _arrival_of(self, cut: Cut) -> float:
         late, arrival = 0.0, self.arrival
         for leaf in cut:
             if arrival[leaf] > late:
                 late = arrival[leaf]
-        return late + self.timing.lut_ps
+        return late + self.delay_ps[len(cut)]
 
     def _flow_of(self, cut: Cut) -> float:
-        cost = 1.0
+        cost = self.area[len(cut)]
         for leaf in cut:
             cost += self.flow[leaf]
         return cost
@@ -187,7 +208,7 @@ class _Mapping:
         for node in reversed(self.nodes):
             if not self.used[node]:
                 continue
-            before = self.required[node] - self.timing.lut_ps
+            before = self.required[node] - self.delay_ps[len(self.best[node])]
             for leaf in self.best[node]:
                 if count:
                     self.used[leaf] += 1
@@ -199,16 +220,16 @@ class _Mapping:
     def _cheapest_by_flow(self, node: int) -> None:
         """The cut of the least flow, then the earliest, of those in time; else the earliest of all."""
         arrivals, flows, latest = self.arrival, self.flow, self.required[node] + 0.5
-        lut_ps = self.timing.lut_ps
+        delay_ps, area = self.delay_ps, self.area
         best, best_key = self.cuts[node][0], (_NEVER, _NEVER)
         soonest, soonest_ps = best, _NEVER
         for cut in self.cuts[node][:-1]:
-            late, cost = 0.0, 1.0
+            late, cost = 0.0, area[len(cut)]
             for leaf in cut:
                 cost += flows[leaf]
                 if arrivals[leaf] > late:
                     late = arrivals[leaf]
-            late += lut_ps
+            late += delay_ps[len(cut)]
             if late < soonest_ps:
                 soonest, soonest_ps = cut, late
             if late <= latest and (cost, late) < best_key:
@@ -229,7 +250,7 @@ class _Mapping:
                 arrival = self._arrival_of(cut)
                 if arrival > self.required[node] + 0.5:
                     continue
-                cost = (float(self._take(cut)), arrival)
+                cost = (self._take(cut), arrival)
                 self._release(cut)
                 if cost < best_cost:
                     best, best_cost = cut, cost
@@ -242,13 +263,13 @@ class _Mapping:
         self.required = required
         self._set_required(count=False)
 
-    def _take(self, cut: Cut) -> int:
+    def _take(self, cut: Cut) -> float:
         """Use a cut; how many LUTs that adds."""
-        added, pending = 1, [cut]
+        added, pending = self.area[len(cut)], [cut]
         while pending:
             for leaf in pending.pop():
                 if self.used[leaf] == 0 and self.aig.kind[leaf] != LEAF:
-                    added += 1
+                    added += self.area[len(self.best[leaf])]
                     pending.append(self.best[leaf])
                 self.used[leaf] += 1
         return added

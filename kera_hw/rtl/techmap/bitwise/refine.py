@@ -13,6 +13,7 @@ from kera_hw.rtl.techmap.bitwise.restructure import balanced, hastened, restruct
 from kera_hw.schedule.fpga.bits import Bits
 from kera_hw.schedule.fpga.cells import Add, Cell, Mux
 from kera_hw.schedule.fpga.cells import Lut as LutCell
+from kera_hw.schedule.fpga.cells.cell import wide_ps
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import netlist_luts
@@ -48,7 +49,7 @@ def refined(netlist: Netlist, model: DelayModel, clock_ps: int) -> list[tuple[st
     for _, part in chosen:
         part.search()
     now = settle.key(netlist)
-    aims = _AIMS if netlist.states else _AIMS[:1]
+    aims = _AIMS if netlist.states else _AIMS[:2]
     found = [(number, aim, part) for number, part in chosen for aim in aims[0]]
     found += [(number, aim, part) for rest in aims[1:] for number, part in chosen for aim in rest]
     made_of = [(f"{number} {aim}", part.aimed(aim)) for number, aim, part in found]
@@ -68,8 +69,8 @@ def refined_as(netlist: Netlist, model: DelayModel, clock_ps: int, name: str) ->
     return part.aimed(aim)
 
 
-_AIMS = (("best", "soonest"), ("hastened",))
-"""What is looked for in a part; the last only where there are states."""
+_AIMS = (("best", "soonest"), ("wide",), ("wide soonest", "hastened"))
+"""What is looked for in a part, the last only where there are states."""
 
 
 def _may_refine(netlist: Netlist) -> bool:
@@ -104,29 +105,56 @@ class Part:
         wanted = settle.wanted()
         self.timing = Timing(
             [settle.arrival[place] for place in made.leaves], [wanted[place] for place in self.places],
-            settle.model.route_ps(_PROBE, _FANOUT) + settle.model.logic_ps(_PROBE),
+            settle.model.route_ps(_PROBE, _FANOUT) + settle.model.logic_ps(_PROBE), settle.wide_ps(),
         )
         # Everything as soon as it can be, whatever it costs: a pipeline gets shorter, a loop faster.
         self.hurried = replace(self.timing, required_ps=[0.0] * len(self.places))
         outputs = [made.literals[place] for place in self.places]
         self.aig, self.literals = made.aig.swept(outputs, len(made.leaves))
-        self._best, self._soonest = self._mapped(self.aig, self.literals, self.timing, self.hurried)
+        self._best, self._soonest = self._narrow(self.aig, self.literals)
+        self._wide: tuple[Mapped, Mapped] | None = None
 
     def _mapped(self, aig: Aig, literals: list[int], *timings: Timing) -> list[Mapped]:
-        found = map_gates(aig, literals, timings, 4)
+        found = map_gates(aig, literals, timings, _LUT_INPUTS)
         return [
-            Mapped(_lateness(luts, literals, timing), len(luts), aig, luts, literals)
+            Mapped(_lateness(luts, literals, timing), _count(luts), aig, luts, literals)
             for luts, timing in zip(found, timings)
         ]
 
+    def _narrow(self, aig: Aig, literals: list[int]) -> list[Mapped]:
+        """In functions of single LUTs: the fewest in time, and the soonest."""
+        return self._mapped(aig, literals, *(replace(one, wide_ps=()) for one in (self.timing, self.hurried)))
+
     def _try(self, aig: Aig, literals: list[int]) -> None:
-        best, soonest = self._mapped(aig, literals, self.timing, self.hurried)
+        best, soonest = self._narrow(aig, literals)
         self._best = min(self._best, best, key=Mapped.key)
         self._soonest = min(self._soonest, soonest, key=Mapped.key)
 
+    def wide(self) -> tuple[Mapped, Mapped]:
+        """The same with wide functions among them, from the gates that were best without."""
+        if self._wide is None:
+            forms = [self._best] if self._soonest.aig is self._best.aig else [self._best, self._soonest]
+            if self.timing.wide_ps:
+                pairs = [self._mapped(one.aig, one.literals, self.timing, self.hurried) for one in forms]
+            else:
+                pairs = [[self._best, self._soonest]]
+            best, soonest = (min(found, key=Mapped.key) for found in zip(*pairs))
+            self._wide = best, soonest
+        return self._wide
+
     def aimed(self, aim: str) -> Netlist | None:
         """The netlist of one aim; None where it led to nothing new."""
-        return {"best": self.best, "soonest": self.soonest, "hastened": self.hastened}[aim]()
+        match aim:
+            case "best":
+                return self.best()
+            case "soonest":
+                return self.soonest()
+            case "wide":
+                return self._rebuilt(self.wide()[0])
+            case "wide soonest":
+                return self._rebuilt(self.wide()[1])
+            case _:
+                return self.hastened()
 
     def best(self) -> Netlist:
         """In the fewest LUTs that settle in time."""
@@ -157,7 +185,8 @@ class Part:
 
     def hastened(self) -> Netlist | None:
         """Outputs that are still late as choices by what comes last before them, if that is sooner."""
-        leaves, found = len(self.made.leaves), self._soonest
+        leaves, soonest = len(self.made.leaves), min(self._soonest, self.wide()[1], key=Mapped.key)
+        found = soonest
         for _ in range(_PIVOTS):
             late = self._pivots(found)
             if not late:
@@ -168,7 +197,7 @@ class Part:
             if sooner.key() >= found.key():
                 break
             found = sooner
-        return None if found is self._soonest else self._rebuilt(found)
+        return None if found is soonest else self._rebuilt(found)
 
     def _pivots(self, found: Mapped) -> dict[int, int]:
         """For every late output the last node on its longest path after which a LUT is still in time."""
@@ -187,14 +216,22 @@ class Part:
 
 
 _PROBE = LutCell(width=1, inputs=(), expr=("const", 0))
+_LUT_INPUTS = 4
+
+
+def _count(luts: dict[int, Lut]) -> int:
+    """LUTs, of which a function of more inputs takes several."""
+    return sum(1 << max(0, len(lut.leaves) - _LUT_INPUTS) for lut in luts.values())
 
 
 def _settled(luts: dict[int, Lut], timing: Timing) -> dict[int, float]:
     """When leaves and LUTs settle."""
     arrival: dict[int, float] = {0: 0.0}
     arrival.update((k + 1, ps) for k, ps in enumerate(timing.arrival_ps))
+    delay_ps = timing.delays_ps(_LUT_INPUTS)
     for node, lut in luts.items():
-        arrival[node] = timing.lut_ps + max((arrival[leaf] for leaf in lut.leaves), default=0.0)
+        last = max((arrival[leaf] for leaf in lut.leaves), default=0.0)
+        arrival[node] = last + delay_ps[len(lut.leaves)]
     return arrival
 
 
@@ -227,6 +264,13 @@ class Settling:
             for k in range(cell.width):
                 found[index, k] = settled - model.early_ps(cell, k)
         return found
+
+    def wide_ps(self) -> tuple[float, ...]:
+        """Through functions of more inputs than a LUT has, where multiplexers behind LUTs are for that."""
+        device = self.model.device
+        base = self.model.route_ps(_PROBE, _FANOUT)
+        more = range(1, device.wide_inputs - device.lut_inputs + 1)
+        return tuple(float(base + wide_ps(device, doublings)) for doublings in more)
 
     def wanted(self) -> dict[Place, float]:
         """For every bit of the cells taken apart: no later than now, and in time for the next state."""
