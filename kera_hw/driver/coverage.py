@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kera_hw.cpu_gpu.engine import TABLE as CPU
+from kera_hw.cpu_gpu.ptx.compile import TABLE as PTX
 from kera_hw.interp.table import TABLE as INTERP
 from kera_hw.lower.export import TABLE as LOOPS
 from kera_hw.ops.registry import OPS
@@ -14,7 +15,9 @@ from kera_hw.target import TargetTable
 from kera_hw.target.coverage import BOUND, Line, lines, taken
 from kera_hw.wasm.compile import TABLE as WASM
 
-TABLES: dict[str, TargetTable[Any]] = {table.name: table for table in (INTERP, LOOPS, RTL, FORMAL, CPU, WASM)}
+TABLES: dict[str, TargetTable[Any]] = {
+    table.name: table for table in (INTERP, LOOPS, RTL, FORMAL, CPU, WASM, PTX)
+}  # fmt: skip
 """A new target is one more row; what it says is held against the registry, and against what it does."""
 
 

@@ -1,7 +1,7 @@
 """Targets by name. A target makes an executor for one export; each is loaded only when asked for.
 
-One notation everywhere: `interp`, `rtl`, `cpu` and its levels, `wasm`, and `fpga:DEVICE`, which is hardware
-for that device and, where something is to be executed, its simulation. A device beside the target,
+One notation everywhere: `interp`, `rtl`, `cpu` and its levels, `wasm`, `ptx`, and `fpga:DEVICE`, which is
+hardware for that device and, where something is to be executed, its simulation. A device beside the target,
 `--device X`, means the same.
 """
 
@@ -47,12 +47,18 @@ def _cpu(name: str) -> Loader:
     return load
 
 
+def _ptx(graph: Graph, export: Export, options: TargetOptions) -> Executor:
+    from kera_hw.driver.ptx.target import ptx_executor
+
+    return ptx_executor(graph, export)
+
+
 CPU_TARGETS = ("cpu", "x86-64-avx2", "x86-64-avx512")
 """The processor's best, and its levels by name."""
 TARGETS: dict[str, Loader] = {
-    "interp": _interp, "rtl": _rtl, **{name: _cpu(name) for name in CPU_TARGETS}, "wasm": _wasm,
+    "interp": _interp, "rtl": _rtl, **{name: _cpu(name) for name in CPU_TARGETS}, "wasm": _wasm, "ptx": _ptx,
 }
-COVERED = ("interp", "loops", "rtl", "formal", "cpu", "wasm")
+COVERED = ("interp", "loops", "rtl", "formal", "cpu", "wasm", "ptx")
 """What has a table of operations (``driver.coverage``): targets, loop programs, and proofs."""
 
 

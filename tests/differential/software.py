@@ -4,11 +4,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from kera_hw.cpu_gpu.ptx.compile import compile_export
+from kera_hw.cpu_gpu.ptx.device import Instance
+from kera_hw.cpu_gpu.ptx.interpreter.machine import Machine
+from kera_hw.cpu_gpu.ptx.program import PtxModule
 from kera_hw.driver.session import load_program
 from kera_hw.graph import Export, without_probes
 from kera_hw.interp.exports import run_leaves
 from kera_hw.loops.program import Buffer
 from kera_hw.numerics.arrays import Array
+from kera_hw.schedule.software.grids import MOST_ROUNDS
 from kera_hw.schedule.software.layout import native_dtype
 from kera_hw.support import KeraError
 from tests.loop_programs import inputs_of, same_bits
@@ -30,6 +35,16 @@ class Compiled(Protocol):
 
 Compile = Callable[[Export, bool], Any]
 Make = Callable[[Any], Any]
+
+
+def compile_ptx(export: Export, grids: bool) -> PtxModule:
+    """As kernels: with grids of loops of two rounds and more, or with one thread an item."""
+    return compile_export(export, 2 if grids else MOST_ROUNDS)
+
+
+def ptx_instance(module: PtxModule) -> Instance:
+    """In the interpreter."""
+    return Instance(module, Machine(module.text))
 
 
 def results(made: Compiled, make: Make, args: Sequence[Array], items: int) -> list[Array]:

@@ -15,7 +15,17 @@ from kera_hw.graph.generate import generatable_ops
 from kera_hw.interp.exports import run_leaves
 from kera_hw.wasm import compile as wasm
 from kera_hw.wasm import engine as wasmtime
-from tests.differential.software import ITEMS, PROGRAMS, Compile, Make, checked, fir, results
+from tests.differential.software import (
+    ITEMS,
+    PROGRAMS,
+    Compile,
+    Make,
+    checked,
+    compile_ptx,
+    fir,
+    ptx_instance,
+    results,
+)
 from tests.loop_programs import inputs_of, random_export, same_bits
 
 _CHUNKS = 8
@@ -28,10 +38,12 @@ class Target(NamedTuple):
     make: Make
 
 
-@pytest.fixture(params=["wasm", *LEVELS], ids=lambda item: item if isinstance(item, str) else item.name)
+@pytest.fixture(params=["wasm", "ptx", *LEVELS], ids=lambda item: item if isinstance(item, str) else item.name)
 def target(request: pytest.FixtureRequest) -> Target:
     if request.param == "wasm":
         return Target(wasm.compile_export, wasmtime.Instance)
+    if request.param == "ptx":
+        return Target(compile_ptx, ptx_instance)
     if cpu.missing_features(request.param):
         pytest.skip("the processor lacks what the code uses")
     return Target(partial(cpu.compile_export, level=request.param), cpu.Instance)

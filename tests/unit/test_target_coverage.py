@@ -9,6 +9,8 @@ import pytest
 import wasmtime
 
 from kera_hw.cpu_gpu.engine import compile_export as compile_machine_code
+from kera_hw.cpu_gpu.ptx.compile import compile_export as compile_kernels
+from kera_hw.cpu_gpu.ptx.interpreter.text import read_module
 from kera_hw.driver.coverage import TABLES
 from kera_hw.driver.targets import COVERED
 from kera_hw.graph import Export, Store
@@ -65,6 +67,16 @@ def _wasm(export: Export) -> str | None:
     return None
 
 
+def _ptx(export: Export) -> str | None:
+    """Compiled, and read by the interpreter."""
+    try:
+        module = compile_kernels(export, least_rounds=2)
+    except KeraError as refused:
+        return "; ".join(item.message for item in refused.diagnostics)
+    read_module(module.text)
+    return None
+
+
 def _rtl(export: Export) -> str | None:
     flat = flatten_export(with_probes(export), Store())
     if isinstance(flat, Diagnostic):  # of size a table says nothing: three `exp` on f64 are too large
@@ -83,6 +95,7 @@ def _formal(export: Export) -> str | None:
 
 DO: dict[str, Callable[[Export], str | None]] = {
     "interp": _interp, "loops": _loops, "rtl": _rtl, "formal": _formal, "cpu": _cpu, "wasm": _wasm,
+    "ptx": _ptx,
 }
 """What is against lowering an export, as each target itself says."""
 

@@ -74,6 +74,13 @@ def lay_out(program: LoopProgram, private: frozenset[str], vector_bytes: int) ->
     return Layout(addresses, tuple(data), tuple(resets), end)
 
 
+def lay_out_temporaries(block: Block) -> tuple[dict[str, int], int]:
+    """Places for the temporaries that are made in a block, from 0 on, and how much they take."""
+    addresses: dict[str, int] = {}
+    size_bytes = _temporaries(block, 0, addresses, frozenset(), 0)
+    return addresses, size_bytes
+
+
 def _temporaries(
     block: Block, top: int, addresses: dict[str, int], private: frozenset[str], vector_bytes: int
 ) -> int:

@@ -24,4 +24,13 @@ TABLE: Table = (
      "Machine code is for x86-64 under Linux, at the level of AVX2 with BMI and FMA, or of AVX-512. `cpu` is "
      "the best that the processor has; a level by its name needs a processor that has it. Run the function "
      "as `wasm`, which gives the same bits on any machine, or with `interp`."),
+    ("K0707", "PTX that the interpreter does not know",
+     "The interpreter of PTX reads the part of the language that kera writes, and refuses every other "
+     "instruction, modifier, type and directive. The message names the line; other text runs on a GPU."),
+    ("K0708", "kernel at fault",
+     "While a kernel ran, a thread left its memory, read what nobody wrote, raced with another, did not come "
+     "to its block's barrier, or did not end. Kernels that kera writes do none of this: report it."),
+    ("K0709", "no GPU that can be used",
+     "The driver of NVIDIA is missing, too old, or refuses: the message has its answer. `--target ptx` runs in "
+     "our own interpreter where there is no GPU, with the same bits."),
 )

@@ -1,0 +1,1 @@
+"""PTX: native loop programs as kernels for NVIDIA GPUs, and an interpreter of our own for that text."""
