@@ -125,7 +125,10 @@ def products(incomplete: str) -> list[str]:
 
 
 def built_targets(incomplete: str) -> list[str]:
-    return _beginning(incomplete, ["wasm", *(name for name in _targets() if name.startswith("fpga:"))])
+    from kera_hw.driver.options import SOFTWARE_PRODUCTS
+
+    devices = (name for name in _targets() if name.startswith("fpga:"))
+    return _beginning(incomplete, [*SOFTWARE_PRODUCTS, *devices])
 
 
 def benches(incomplete: str) -> list[str]:

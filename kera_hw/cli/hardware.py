@@ -29,11 +29,11 @@ _TARGETS = {
     ),
     "built": typer.Option(
         "--target", metavar="TARGET", autocompletion=complete.built_targets,
-        help="fpga:DEVICE, such as fpga:ecp5-25k (the default: fpga:ecp5-85k), or wasm.",
+        help="fpga:DEVICE, such as fpga:ecp5-25k (the default: fpga:ecp5-85k), wasm or ptx.",
     ),
     "any": typer.Option(
         "--target", metavar="TARGET", autocompletion=complete.targets,
-        help="interp (the default), cpu, wasm, rtl, or fpga:DEVICE, which is rtl as for that device; "
+        help="interp (the default), cpu, wasm, ptx, rtl, or fpga:DEVICE, which is rtl as for that device; "
         "x86-64-avx2 and x86-64-avx512 are cpu at that level.",
     ),
 }  # fmt: skip
@@ -57,9 +57,12 @@ class HardwareRequest:
     plan: Path | None = None
 
     @property
-    def is_wasm(self) -> bool:
-        """Whether the target is WebAssembly, which takes none of the other options."""
-        return self.target == "wasm" and self.device is None
+    def software(self) -> str | None:
+        """The target where that is software, which takes none of the other options."""
+        from kera_hw.driver.options import SOFTWARE_PRODUCTS
+
+        alone = self == HardwareRequest(target=self.target)
+        return self.target if alone and self.target in SOFTWARE_PRODUCTS else None
 
     def for_hardware(self) -> TargetOptions:
         """Options of a command that plans or builds. Raises KeraError for a target that is no hardware."""

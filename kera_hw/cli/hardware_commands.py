@@ -144,7 +144,7 @@ def build(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Build a function into Verilog, a bitstream, a report and a receipt; for wasm, into a module and loader.
+    """Build a function into Verilog, a bitstream, a report and a receipt; for wasm or ptx, into a module.
 
     With --clock the plan is made again, up to twice, until place and route meets it; --plan takes the one
     in that file.
@@ -160,8 +160,8 @@ def build(
 
     output = Output(json, quiet)
     check_choice("product (`--emit`)", emit, PRODUCTS)
-    if hardware.is_wasm:
-        _build_wasm(file, out, function, output)
+    if hardware.software is not None:
+        _build_software(hardware.software, file, out, function, output)
         return
     options = hardware.for_hardware()
     exported = Benches(tuple(benches or ()), vectors, tuple(inputs or ()))
@@ -179,15 +179,14 @@ def build(
     output.finish(data, [*(loaded.diagnostics if json else ()), *result.diagnostics])
 
 
-def _build_wasm(file: Path, out: Path, function: str | None, output: Output) -> None:
-    """Writes the module, its loader, the graph, the plan and the receipt."""
-    from kera_hw.driver.wasm.build import build_wasm
+def _build_software(target: str, file: Path, out: Path, function: str | None, output: Output) -> None:
+    """Writes what the target makes, the graph, the plan and the receipt."""
+    from kera_hw.driver.software_build import build_software
 
     loaded, graph = load_or_fail(file, output, lints=True)
     export = export_or_fail(loaded, function, output)
-    result = build_wasm(graph, export, out)
-    bytes_, loops = result.plan["module_bytes"], result.plan["vector_loops"]
-    output.text(f"{export.name} for WebAssembly: {bytes_:,} bytes, {loops} loops run as vectors")
+    result = build_software(target, graph, export, out)
+    output.text(result.summary)
     for name in result.files:
         output.text(f"wrote {result.directory / name}")
     data = {**result.plan, "directory": result.directory, "files": result.files}

@@ -183,9 +183,9 @@ class Program:
         """The named export on a target; raises KeraError when there is none or the target refuses it.
 
         The options are those of `kera build`; ``interval`` is its `--ii`. ``target`` is "interp" (the
-        default), "rtl", "cpu", "wasm", or names a device, as in "fpga:ecp5-25k": then, as with ``device``, it
-        is the simulation of what is built for that device. ``plan`` is a file of `kera plan --save`, or the
-        `plan.json` of a build: the circuit is that one.
+        default), "rtl", "cpu", "wasm", "ptx", or names a device, as in "fpga:ecp5-25k": then, as with
+        ``device``, it is the simulation of what is built for that device. ``plan`` is a file of
+        `kera plan --save`, or the `plan.json` of a build: the circuit is that one.
         """
         export = self._export(name)
         return Function(export, self._executor(

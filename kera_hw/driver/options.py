@@ -64,6 +64,8 @@ INTERFACES = ("stream", "none", "axis")
 EMITTERS = ("text", "amaranth")
 PRODUCTS = ("verilog", "bitstream")
 """What a build may stop at."""
+SOFTWARE_PRODUCTS = ("ptx", "wasm")
+"""Targets of software that are built, which take none of the options of hardware."""
 
 _LONGEST_SHOWN = 40
 

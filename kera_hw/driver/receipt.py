@@ -7,9 +7,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from kera_hw.driver.options import PLACEMENT_SEED, PRODUCTS, TargetOptions
+from kera_hw.driver.options import PLACEMENT_SEED, PRODUCTS, SOFTWARE_PRODUCTS, TargetOptions
 from kera_hw.driver.plan_file import SavedPlan, plan_of_data
 from kera_hw.rtl.toolchain.tools import TOOLS, version_of_package
 from kera_hw.support import KeraError
@@ -27,13 +27,13 @@ class Request:
     """What a build was asked for: with its `.keg` all that is needed to make its Verilog again.
 
     ``scale`` is the stretch of wire delays of the plan that was kept, ``seed`` that of placement. A plan that
-    was given stands there as a whole.
+    was given stands there as a whole. ``emit``: a name in ``PRODUCTS`` or ``SOFTWARE_PRODUCTS``.
     """
 
     options: TargetOptions
     scale: float
     seed: int
-    emit: Literal["verilog", "bitstream", "wasm"]
+    emit: str
 
     def to_json(self) -> dict[str, Any]:
         given, options = self.options.plan, asdict(replace(self.options, plan=None))
@@ -84,10 +84,11 @@ class Receipt:
         named = ("fingerprint", "program_fingerprint", "function")
         achieved, request = plan.get("achieved"), self.data["request"]
         circuit = "verilog" if achieved is None else "bitstream"
+        emit = plan["target"] if plan.get("target") in SOFTWARE_PRODUCTS else circuit
         return (
             hash_json(plan) == self.data["plan_sha3_256"]
             and all(plan.get(key) == self.data[key] for key in named)
-            and request["emit"] == ("wasm" if plan.get("target") == "wasm" else circuit)
+            and request["emit"] == emit
             and (achieved is None or achieved.get("seed") == request["seed"])
         )
 
@@ -134,7 +135,7 @@ def _well_formed(data: Mapping[str, Any]) -> bool:
     return (
         set(asked) | {"plan"} == wanted
         and _is_plan(asked.get("plan"))
-        and asked["emit"] in (*PRODUCTS, "wasm")
+        and asked["emit"] in (*PRODUCTS, *SOFTWARE_PRODUCTS)
         and _is_number(asked["scale"], 1, _MOST_SCALE)
         and _is_number(asked["seed"], PLACEMENT_SEED.least, PLACEMENT_SEED.most)
         and all(isinstance(version, str) for version in cast("dict[str, Any]", tools).values())

@@ -13,8 +13,7 @@ from kera_hw.driver.files import MAX_DATA_BYTES, read_bytes
 from kera_hw.driver.hardware import design_hardware
 from kera_hw.driver.receipt import NAME, Receipt, hash_file, read_receipt, tool_versions
 from kera_hw.driver.session import load_program
-from kera_hw.driver.wasm.build import module_files, wasm_plan
-from kera_hw.driver.wasm.target import design_module
+from kera_hw.driver.software_build import MAKERS
 from kera_hw.graph import Export, Graph
 from kera_hw.support import Diagnostic, KeraError
 
@@ -154,10 +153,9 @@ def _again(
 
 def _made(receipt: Receipt, graph: Graph, export: Export) -> tuple[dict[str, bytes], dict[str, Any]]:
     """The files that follow from the graph and the options recorded, and `plan.json`. Raises KeraError."""
-    if receipt.emit == "wasm":
-        module = design_module(graph, export)
-        plan = wasm_plan(graph, export, module)
-        return module_files(export, module, receipt.fingerprint), plan
+    if receipt.emit in MAKERS:
+        made = MAKERS[receipt.emit](graph, export)
+        return dict(made.files), made.plan
     design = design_hardware(graph, export, receipt.options, scale=receipt.scale)
     return {file: text.encode() for file, text in verilog_files(design).items()}, full_plan(design)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,6 +24,15 @@ class Instance(Protocol):
 
     def reset(self) -> None: ...
     def run(self, params: Sequence[Array], items: int) -> list[Array]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a build of a software target writes: files by name, `plan.json`, and a line for people."""
+
+    files: Mapping[str, bytes]
+    plan: dict[str, Any]
+    summary: str
 
 
 class SoftwareExecutor:

@@ -61,8 +61,8 @@ class Instance:
         ]
         memory_bytes = module.plan.item_bytes * (1 if module.plan.in_turn else items)
         with self._memory([memory_bytes, *sizes]) as (memory, *places):
-            for place, buffer, values in zip(places, module.params, params):
-                self._device.upload(place, np.ascontiguousarray(values, native_dtype(buffer.element)))
+            for place, values in zip(places, params):
+                self._device.upload(place, values)
             for kernel in module.kernels:
                 self._launch(kernel, items, [memory, *places])
             found: list[Array] = []

@@ -184,7 +184,7 @@ class _Module:
         return self._finish(frame, unit, threads, region.rounds, region.reason)
 
     def in_turn(self, name: str, program: LoopProgram, plan: GridPlan) -> Kernel:
-        """A kernel of one block for all items, one after another, with a barrier behind each region."""
+        """A kernel of one block for all items, one after another, with a barrier where regions meet."""
         frame = _Frame(self, name, program, plan)
         code, again, end = frame.code, frame.code.label(), frame.code.label()
         own = code.give("mov.u32", "%tid.x")
@@ -192,11 +192,17 @@ class _Module:
         code.place(again)
         code.op("bra", end, guard=code.give("setp.ge.u64", item, items))
         frame.enter_item(item, plan.regions)
+        waiting = _Accesses()
         for region in plan.regions:
+            accesses = _accesses(region)
+            if plan.threads > 1 and waiting.meet(accesses):
+                code.op("bar.sync", "0")
+                waiting = _Accesses()
             with frame.all_threads(region, own, plan.threads) as round_:
                 frame.region(region, round_)
-            if plan.threads > 1:
-                code.op("bar.sync", "0")
+            waiting = waiting.and_then(accesses)
+        if plan.threads > 1:
+            code.op("bar.sync", "0")
         code.op("add.u64", item, item, "1")
         code.op("bra", again)
         code.place(end)
@@ -274,9 +280,10 @@ class _Frame:
             if region.space == "local":
                 base = Place("local", code.give("mov.u64", "own"))
             else:
+                base = self._memory._replace(offset=region.slot)
+            if region.space == "item" and region.loops:
                 wide = code.give("cvt.u64.u32", round_)
-                at = code.give("mad.lo.u64", wide, str(region.slot_bytes), self._memory.base)
-                base = Place("global", at, region.slot)
+                base = base._replace(base=code.give("mad.lo.u64", wide, str(region.slot_bytes), base.base))
             own |= {name: base._replace(offset=base.offset + at) for name, at in region.temporaries.items()}
         body = Body(code, self._program, own)
         for var, register in self._counters(region.loops, round_):
@@ -322,6 +329,30 @@ class _Frame:
         code.op("add.u32", round_, round_, str(threads))
         code.op("bra", again)
         code.place(done)
+
+
+@dataclass(frozen=True, slots=True)
+class _Accesses:
+    """Buffers and handed scalars that are read and written since all threads last waited for each other."""
+
+    read: frozenset[str] = frozenset()
+    written: frozenset[str] = frozenset()
+
+    def and_then(self, other: _Accesses) -> _Accesses:
+        return _Accesses(self.read | other.read, self.written | other.written)
+
+    def meet(self, other: _Accesses) -> bool:
+        """Whether what comes next touches what another thread may have."""
+        return bool(self.written & (other.read | other.written) or self.read & other.written)
+
+
+def _accesses(region: Region) -> _Accesses:
+    inside = list(statements(region.body))
+    read = {item.buffer for item in inside if isinstance(item, Load)}
+    written = {item.buffer for item in inside if isinstance(item, Store)}
+    scalars = ({var.name for var in handed} for handed in (region.takes, region.gives))
+    taken, given = scalars
+    return _Accesses(frozenset(read | taken), frozenset(written | given))
 
 
 def _reached(block: Block) -> Iterator[str]:

@@ -1,21 +1,14 @@
-"""`kera build --target wasm`: the module, its loader for JavaScript with types, the graph, the receipt."""
+"""What `kera build --target wasm` writes: the module, and its loader for JavaScript with types."""
 
 from __future__ import annotations
 
-import json
-import tempfile
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from kera_hw.driver.files import replace_files
-from kera_hw.driver.options import PLACEMENT_SEED, TargetOptions
-from kera_hw.driver.receipt import Request, make_receipt
-from kera_hw.driver.session import single_export_graph
+from kera_hw.driver.software import Made
 from kera_hw.driver.wasm.target import design_module, module_plan
-from kera_hw.graph import Export, Graph, signature, without_probes, write_keg
+from kera_hw.graph import Export, Graph, signature, without_probes
 from kera_hw.loops.program import Buffer
 from kera_hw.schedule.software.layout import native_dtype
 from kera_hw.types import FixType, FloatType, IntType, Type, element_type, flatten_type, leaf_types
@@ -28,33 +21,13 @@ _ARRAYS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class WasmBuild:
-    """What was written."""
-
-    directory: Path
-    files: tuple[str, ...]
-    plan: dict[str, Any]
-
-
-def build_wasm(graph: Graph, export: Export, directory: Path) -> WasmBuild:
-    """Builds one export into ``directory``. Raises KeraError for what has no module."""
+def make_wasm(graph: Graph, export: Export) -> Made:
+    """What a build writes. Raises KeraError for what has no module."""
     module = design_module(graph, export)
     plan = wasm_plan(graph, export, module)
-    name = export.name
-    directory.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory, prefix=".build-") as temporary:
-        work = Path(temporary)
-        for file, content in module_files(export, module, plan["fingerprint"]).items():
-            (work / file).write_bytes(content)
-        (work / f"{name}.keg").write_bytes(write_keg(single_export_graph(graph, export)))
-        (work / "plan.json").write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
-        made = sorted(path.name for path in work.iterdir())
-        request = Request(TargetOptions(), 1.0, PLACEMENT_SEED.example, "wasm")
-        receipt = make_receipt(plan, request, work, made)
-        (work / "receipt.json").write_text(json.dumps(receipt, indent=1) + "\n", encoding="utf-8")
-        replace_files(work, directory, [*made, "receipt.json"])
-    return WasmBuild(directory, (*made, "receipt.json"), plan)
+    size_bytes, loops = len(module.binary), module.vector_loops
+    summary = f"{export.name} for WebAssembly: {size_bytes:,} bytes, {loops} loops run as vectors"
+    return Made(module_files(export, module, plan["fingerprint"]), plan, summary)
 
 
 def wasm_plan(graph: Graph, export: Export, module: WasmModule) -> dict[str, Any]:

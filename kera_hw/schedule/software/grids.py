@@ -3,7 +3,7 @@
 The statements of a program are cut into *regions*, one after another. A parallel loop of enough rounds is a
 region of its own, with a thread for every item and round; what lies between runs as one thread an item. A
 program that keeps a state has its items one after another, so that one block of threads does all of them,
-with a barrier behind each region. Scalars that a later region needs are computed there again where that is
+with barriers where regions meet. Scalars that a later region needs are computed there again where that is
 cheap, and kept in memory otherwise.
 """
 from __future__ import annotations

@@ -18,8 +18,8 @@ TABLE: Table = (
      "in the program. Run the function on another target, and report it."),
     ("K0705", "larger than a target takes",
      "Engines of WebAssembly limit the code, the local values and the memory of a module; machine code "
-     "limits the stack that it needs for values in no register. Split the function, or keep its loops: what "
-     "is written out takes room for every round."),
+     "limits the stack that it needs for values in no register; GPUs limit the parameters of a kernel. Split "
+     "the function, or keep its loops: what is written out takes room for every round."),
     ("K0706", "processor without what the code uses",
      "Machine code is for x86-64 under Linux, at the level of AVX2 with BMI and FMA, or of AVX-512. `cpu` is "
      "the best that the processor has; a level by its name needs a processor that has it. Run the function "
@@ -31,6 +31,6 @@ TABLE: Table = (
      "While a kernel ran, a thread left its memory, read what nobody wrote, raced with another, did not come "
      "to its block's barrier, or did not end. Kernels that kera writes do none of this: report it."),
     ("K0709", "no GPU that can be used",
-     "The driver of NVIDIA is missing, too old, or refuses: the message has its answer. `--target ptx` runs in "
-     "our own interpreter where there is no GPU, with the same bits."),
+     "NVIDIA's driver refuses the kernels or a call: the message has its answer. Where there is no GPU at "
+     "all, `--target ptx` runs in an interpreter of its own, with the same bits."),
 )

@@ -99,14 +99,15 @@ class Space:
             self._ends.append(address + size_bytes)
             self._top = _behind(address + size_bytes)
         self._tables = None
-        grown = (self._top - self._base) * self._copies
-        self._bytes = np.concatenate([self._bytes, np.zeros(grown - len(self._bytes), np.uint8)])
-        self._written = np.concatenate([self._written, np.zeros(grown - len(self._written), np.bool_)])
+        missing = max(0, (self._top - self._base) * self._copies - len(self._bytes))
+        self._bytes = np.concatenate([self._bytes, np.zeros(missing, np.uint8)])
+        self._written = np.concatenate([self._written, np.zeros(missing, np.bool_)])
         return addresses
 
     def free(self, address: int) -> None:
         """The object is gone; what was last goes back."""
         at = self._starts.index(address)
+        self._written[address - self._base : self._ends[at] - self._base] = False
         del self._starts[at], self._ends[at]
         self._tables = None
         self._top = max([self._base, *map(_behind, self._ends)])

@@ -315,7 +315,7 @@ def _variable(tokens: Tokens, spaces: tuple[str, ...]) -> Variable:
         tokens.sign("]")
     data = b""
     if tokens.has("="):
-        data = _initial(tokens, kind, size)
+        data = _initial(tokens, size)
         if len(data) > count * size:
             refuse(space.line, f"`{name}` is given more than it holds.")
     tokens.sign(";")
@@ -325,10 +325,9 @@ def _variable(tokens: Tokens, spaces: tuple[str, ...]) -> Variable:
     return Variable(name, space.text[1:], align, count * size, data)
 
 
-def _initial(tokens: Tokens, kind: str, size: int) -> bytes:
+def _initial(tokens: Tokens, size: int) -> bytes:
     bits = 8 * size
-    least = 0 if kind[0] == "u" else -(1 << (bits - 1))
-    most = (1 << bits) - 1
+    least, most = -(1 << (bits - 1)), (1 << bits) - 1
     if not tokens.has("{"):
         return (tokens.number(least, most) & most).to_bytes(size, "little")
     values = [tokens.number(least, most)]

@@ -1,0 +1,135 @@
+"""NVIDIA's assembler takes what we write, for every GPU, and adds no operation that was not asked for."""
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kera_hw.cpu_gpu.ptx.code import CLASSES
+from kera_hw.cpu_gpu.ptx.interpreter.machine import Machine
+from kera_hw.cpu_gpu.ptx.program import TARGET, VERSION
+from kera_hw.cpu_gpu.ptx.table import Instruction, instructions, rows, width_bits
+from kera_hw.driver.session import load_program
+from kera_hw.graph import without_probes
+from kera_hw.graph.generate import generatable_ops
+from tests.differential.software import PROGRAMS, compile_ptx
+from tests.loop_programs import random_export
+from tests.ptx_tools import ARCHITECTURES, assemble, machine_code
+
+_HEAD = f".version {VERSION}\n.target {TARGET}\n.address_size 64\n.global .align 8 .b8 global_[64];\n"
+_CONSTANTS = {"b": "3", "u": "3", "s": "-3"}
+_FLOATS = {"f32": "0f40400000", "f64": "0d4008000000000000"}
+
+
+def _register(kind: str, number: int) -> str:
+    letter = next(k for k, declared in CLASSES.items() if declared in (kind, f"b{max(width_bits(kind), 32)}"))
+    return f"%{letter}{number}"
+
+
+def _operand(row: Instruction, place: int, constants: bool) -> str:
+    one = row.operands[place]
+    if one.address:
+        return {"param": "[a]", "global": "[%d1+-8]"}.get(row.chosen.get("space", "param"), "[own+8]")
+    if not one.kind:
+        return "$L0"
+    written = place == 0 and not row.row.startswith("st.")
+    if constants and not written and one.kind != "pred" and not row.row.startswith(("st.", "cvta")):
+        return _FLOATS.get(one.kind) or _CONSTANTS[one.kind[0]]
+    return "0" if row.row.startswith("bar.") else _register(one.kind, 0 if written else place + 1)
+
+
+def _each_instruction(constants: bool) -> str:
+    """A kernel with every instruction of the table once."""
+    body: list[str] = []
+    for row in instructions().values():
+        if row.name == "ret":
+            continue
+        operands = [_operand(row, k, constants) for k in range(len(row.operands))]
+        line = f"{row.name} {', '.join(operands)};"
+        for space in ("shared", "local"):
+            line = line.replace("[own", f"[own_{space}") if f".{space}" in row.name else line
+        if row.name == "ld.param.u32":
+            line = line.replace("[a]", "[b]")
+        body.append(line)
+    declared = [f".reg .{kind} %{letter}<6>;" for letter, kind in CLASSES.items()]
+    arrays = [".shared .align 8 .b8 own_shared[64];", ".local .align 8 .b8 own_local[64];"]
+    params = "(.param .u64 a, .param .u32 b)"
+    return "\n".join([
+        f"{_HEAD}.visible .entry k{params}", "{", *declared, *arrays,
+        "mov.u32 %r1, %tid.x; mov.u32 %r1, %ctaid.y; mov.u64 %d1, global_; mov.u64 %d2, own_shared;", "$L0:",
+        *body, "@!%p1 bra $L0;", "ret;", "}", "",
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("constants", [False, True])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_row_of_the_table(architecture: str, constants: bool, tmp_path: Path) -> None:
+    text = _each_instruction(constants)
+    Machine(text)
+    assert {row.row for row in instructions().values()} == rows()
+    assert assemble(text, architecture, tmp_path / "k.cubin") == ""
+
+
+@pytest.mark.parametrize("wrong", ["add.s32 %r0, %r1, %f1;", "add.s32 %r0, %r1;", "cvt.f32.f64 %f0, %g0;"])
+def test_the_assembler_refuses_what_is_wrong(wrong: str, tmp_path: Path) -> None:
+    text = _each_instruction(False).replace("$L0:\n", f"$L0:\n{wrong}\n")
+    assert assemble(text, "sm_80", tmp_path / "k.cubin") != ""
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_programs(path: Path, tmp_path: Path) -> None:
+    loaded = load_program(path)
+    assert loaded.graph is not None
+    for k, export in enumerate(loaded.graph.exports):
+        text = compile_ptx(without_probes(export), k % 2 == 0).text
+        assert assemble(text, ARCHITECTURES[k % len(ARCHITECTURES)], tmp_path / "k.cubin") == ""
+
+
+def test_random_graphs(tmp_path: Path) -> None:
+    """A graph for every operation, in turn for every GPU."""
+    for seed in range(len(generatable_ops())):
+        text = compile_ptx(without_probes(random_export(seed)), True).text
+        assert assemble(text, ARCHITECTURES[seed % len(ARCHITECTURES)], tmp_path / "k.cubin") == "", seed
+
+
+_SEPARATE = """
+pub fn separate(a: [f32; 64], b: [f32; 64], x: [f64; 64], y: [f64; 64]) -> ([f32; 64], [f64; 64]) {
+    (a * b + a, x * y - x)
+}
+pub fn fused(a: f32, b: f32, c: f32, x: f64, y: f64) -> (f32, f64) { (fma(a, b, c), fma(x, y, x)) }
+"""
+
+
+def _floating(code: str) -> Counter[str]:
+    return Counter(re.findall(r"\b(FFMA|FMUL|FADD|DFMA|DMUL|DADD)\b(?!\.FTZ)", code))
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_nothing_is_fused_that_was_not_asked_for(architecture: str, tmp_path: Path) -> None:
+    path = tmp_path / "fusing.kera"
+    path.write_text(_SEPARATE, encoding="utf-8")
+    loaded = load_program(path)
+    assert loaded.graph is not None
+    fused, separate = (
+        _floating(machine_code(compile_ptx(export, True).text, architecture))
+        for export in sorted(loaded.graph.exports, key=lambda export: export.name)
+    )
+    assert fused == {"FFMA": 1, "DFMA": 1}
+    assert separate == {"FMUL": 1, "FADD": 1, "DMUL": 1, "DADD": 1}
+
+
+def test_no_subnormal_number_is_flushed() -> None:
+    """Nor is anything fused, in all programs without what ptxas writes out in sequences of its own."""
+    seen = 0
+    for path in PROGRAMS:
+        loaded = load_program(path)
+        assert loaded.graph is not None
+        for export in loaded.graph.exports:
+            text = compile_ptx(without_probes(export), True).text
+            if re.search(r"(add|sub|mul)\.rn", text) and not re.search(r"(fma|div|sqrt|rem)\.", text):
+                code = machine_code(text)
+                assert not re.search(r"\.FTZ|\b[FD]FMA\b", code), export.name
+                seen += 1
+    assert seen >= 3
