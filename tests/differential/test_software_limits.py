@@ -21,6 +21,7 @@ from tests.tidy.repo import ROOT
 FIR = ROOT / "examples" / "fir.kera"
 CPU = pytest.param("cpu", marks=pytest.mark.skipif(bool(missing_features()), reason="no such processor"))
 both = pytest.mark.parametrize("target", [CPU, "wasm"])
+all_three = pytest.mark.parametrize("target", [CPU, "wasm", "ptx"])
 
 
 def _samples(seed: int, count: int) -> Any:
@@ -52,7 +53,7 @@ def _compile_and_run(function: Function, target: str, answer: Any) -> None:
     answer.put(np.array_equal(again.batch(x=samples), function.batch(x=samples)))
 
 
-@both
+@all_three
 def test_a_forked_process_compiles_and_runs(target: str) -> None:
     """No thread of a compiler, which a fork leaves behind, is waited for."""
     function = load(FIR).function("fir", target=target)
@@ -81,7 +82,7 @@ def _calls(depth: int) -> str:
     return "\n".join(["fn f0(x: u32) -> u32 { x * 3 }", *made, last])
 
 
-@both
+@all_three
 def test_deep_branches(target: str, tmp_path: Path) -> None:
     path = tmp_path / "deep.kera"
     path.write_text(_branches(190), encoding="utf-8")
@@ -91,7 +92,7 @@ def test_deep_branches(target: str, tmp_path: Path) -> None:
     assert np.array_equal(program.function("f", target=target).batch(x=values), wanted)
 
 
-@pytest.mark.parametrize("target", [CPU, "wasm", "rtl"])
+@pytest.mark.parametrize("target", [CPU, "wasm", "ptx", "rtl"])
 def test_deeper_than_is_followed(target: str, tmp_path: Path) -> None:
     path = tmp_path / "deeper.kera"
     path.write_text(_calls(300), encoding="utf-8")
