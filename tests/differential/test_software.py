@@ -38,7 +38,9 @@ class Target(NamedTuple):
     make: Make
 
 
-@pytest.fixture(params=["wasm", "ptx", *LEVELS], ids=lambda item: item if isinstance(item, str) else item.name)
+@pytest.fixture(
+    params=["wasm", "ptx", *LEVELS], ids=lambda item: item if isinstance(item, str) else item.name
+)
 def target(request: pytest.FixtureRequest) -> Target:
     if request.param == "wasm":
         return Target(wasm.compile_export, wasmtime.Instance)
