@@ -24,19 +24,24 @@ from kera_hw.schedule.fpga.cells import (
 )
 from kera_hw.schedule.fpga.expressions import BitExpr
 from kera_hw.schedule.fpga.netlist import Netlist, StateReg
-from kera_hw.schedule.fpga.units import IterativeUnit, Memory
+from kera_hw.schedule.fpga.units import IterativeUnit, Memory, Port, WritePort
 
 
 def evaluate(netlist: Netlist, items: Sequence[Mapping[str, int]]) -> list[dict[str, int]]:
     """Results by output bus of a sequence of items (by input bus), from the initial state on."""
     state = [reg.initial & ((1 << reg.width) - 1) for reg in netlist.states]
+    memories: dict[str, list[int]] = {}
     results: list[dict[str, int]] = []
     for item in items:
         values: list[int] = []
         for index, cell in enumerate(netlist.cells):
             for bits in cell.operands():
                 assert all(s.cell is None or s.cell < index for s in bits), "cells are not in order"
-            values.append(_cell(cell, values, item, state))
+            if isinstance(cell, Call) and isinstance(cell.unit, Port):
+                arguments = [_read(bits, values) for bits in cell.arguments]
+                values.append(_accessed(cell.unit, arguments, memories))
+            else:
+                values.append(_cell(cell, values, item, state))
         state = [_following(reg, now, values) for reg, now in zip(netlist.states, state)]
         for index, cell in enumerate(netlist.cells):
             if isinstance(cell, StateNext):
@@ -140,6 +145,19 @@ def _cell(cell: Cell, values: Sequence[int], item: Mapping[str, int], state: Seq
     if isinstance(cell, Call):
         return _called(cell.unit, [_read(bits, values) for bits in cell.arguments])
     raise TypeError(f"no meaning for a {type(cell).__name__} cell")
+
+
+def _accessed(port: Port, arguments: Sequence[int], memories: dict[str, list[int]]) -> int:
+    """An access to a memory, all before it having acted."""
+    storage = port.storage
+    present = memories.setdefault(storage.name, list(storage.initial or [0] * storage.entries))
+    assert len(present) == storage.entries and arguments[0] < storage.entries, "an address beyond the memory"
+    if isinstance(port, WritePort):
+        address, word, condition = arguments
+        assert word >> storage.word_bits == 0
+        present[address] = word if condition else present[address]
+        return 0
+    return present[arguments[0]]
 
 
 def _called(unit: Unit, arguments: Sequence[int]) -> int:

@@ -233,6 +233,7 @@ class HardwareDesign:
             "item_cycles": _span_json((least.item_cycles, pace.item_cycles)),
             "initiation_interval": _span_json((least.initiation_interval, pace.initiation_interval)),
             "regions": [] if self.rounds is None else [self._region_json(self.rounds)],
+            "reset_cycles": self.plan.reset_cycles,
             "register_bits": self.plan.register_bits,
             "estimate": {
                 "lut": estimate.lut,
@@ -435,7 +436,7 @@ def _strobes(design: HardwareDesign) -> list[Diagnostic]:
     if plan.interface != "none" or not has_valid(netlist, plan.interface, plan.initiation_interval):
         return []
     least, interval = (design.core_paces[0][1], design.core_paces[1][1])
-    why = "keeps state" if netlist.states else f"takes an item every {interval} cycles"
+    why = "keeps state" if has_valid(netlist, plan.interface, 1) else f"takes an item every {interval} cycles"
     if design.rounds is not None:
         why = "keeps its loop as a loop"
     often = "may be high in every cycle" if interval == 1 else f"may be high once in {interval} cycles"

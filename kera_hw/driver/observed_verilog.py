@@ -37,6 +37,8 @@ def file_verilog(design: HardwareDesign) -> str:
         return _without(emitted.verilog, fault.diagnostics[0].message)
     if observing.plan.initiation_interval > interval:
         return _without(emitted.verilog, "they take more cycles an item than the results")
+    if observing.plan.reset_cycles > design.plan.reset_cycles:
+        return _without(emitted.verilog, "they keep more from item to item than the results")
     return with_observations(emitted, observing.emitted, _shown(design.graph, probes_of(export)))
 
 

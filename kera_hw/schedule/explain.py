@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kera_hw.schedule.asap import Constraints, Loop
-from kera_hw.schedule.fpga.cells import Cell, Input, StateOut
+from kera_hw.schedule.fpga.cells import Call, Cell, Input, StateOut
 from kera_hw.schedule.fpga.netlist import Netlist
+from kera_hw.schedule.fpga.units import ReadPort, WritePort
 from kera_hw.schedule.plan import Recurrence
 from kera_hw.schedule.problem import Problem
 from kera_hw.support.diagnostic import Diagnostic
@@ -79,15 +80,28 @@ def no_initiation_interval(
 ) -> Refusal:
     """K0603 with the loop of operations through the state."""
     found = loop_recurrence(problem, loop)
+    least = loop.least_initiation_interval if loop.items else asked + 1
     names = ", ".join(f"`{name}`" for name in found.states)
     way = spell_path(problem.netlist, found.cells)
     message = (
         f"A new item every {asked} {_cycles(asked)} is too often at {_mhz(clock_ps)}: the next value of "
         f"{names} takes {found.stages} stages ({way}). The smallest interval "
-        f"for this loop is {loop.least_initiation_interval}."
+        f"for this loop is {least}."
     )
     cell = problem.netlist.cells[found.cells[-1]] if found.cells else None
-    return _refusal("K0603", message, loop.least_initiation_interval, cell, sources)
+    return _refusal("K0603", message, least, cell, sources)
+
+
+def no_turn(netlist: Netlist, asked: int, sources: Sources | None) -> Refusal:
+    """K0603 for a unit that has more work in an item than the interval leaves it."""
+    unit, users = max(netlist.calls(), key=lambda item: item[0].initiation_interval * len(item[1]))
+    least = unit.initiation_interval * len(users)
+    cell = netlist.cells[users[-1]]
+    message = (
+        f"A new item every {asked} {_cycles(asked)} is too often: the {cell_label(cell)} is one of "
+        f"{len(users)} that take turns in each item. The smallest interval for them is {least}."
+    )
+    return _refusal("K0603", message, least, cell, sources)
 
 
 def _cycles(count: int) -> str:
@@ -117,7 +131,7 @@ def loop_recurrence(problem: Problem, loop: Loop) -> Recurrence:
     nodes = list(loop.nodes)
     first = next((k for k, n in enumerate(nodes) if n < problem.cell_count and _reads(problem, n)), 0)
     nodes = nodes[first:] + nodes[:first]
-    states = [problem.netlist.states[n - problem.cell_count].name for n in nodes if n >= problem.cell_count]
+    states = [name for name in (_held_in(problem, node) for node in nodes) if name is not None]
     cells: list[int] = []
     part: list[int] = []
     for node in [*nodes, problem.end]:
@@ -126,11 +140,22 @@ def loop_recurrence(problem: Problem, loop: Loop) -> Recurrence:
             continue
         cells += fill_path(problem, part)
         part = [node] if node < problem.cell_count else []
-    return Recurrence(tuple(cells), tuple(states), loop.least_initiation_interval)
+    return Recurrence(tuple(cells), tuple(dict.fromkeys(states)), loop.least_initiation_interval)
+
+
+def _held_in(problem: Problem, node: int) -> str | None:
+    """The state or the memory that a node of a loop writes."""
+    if node >= problem.cell_count:
+        return problem.netlist.states[node - problem.cell_count].name
+    cell = problem.netlist.cells[node]
+    if isinstance(cell, Call) and isinstance(cell.unit, WritePort):
+        return cell.unit.storage.name
+    return None
 
 
 def _reads(problem: Problem, node: int) -> bool:
-    return isinstance(problem.netlist.cells[node], StateOut)
+    cell = problem.netlist.cells[node]
+    return isinstance(cell, StateOut) or (isinstance(cell, Call) and isinstance(cell.unit, ReadPort))
 
 
 def fill_path(problem: Problem, cells: Sequence[int]) -> list[int]:

@@ -91,6 +91,7 @@ class Plan:
     ``register_bits``  pipeline and output registers together, state registers and handshake not counted.
     ``critical_paths``  one path a stage, the longest; empty for a stage without logic.
     ``units``      the pace of every unit, in order of their first calls.
+    ``reset_cycles``  after a reset, until memories hold their initial words and items are taken again.
     ``setup_ps``   what a register at the end of any stage needs on top of an arrival.
     """
 
@@ -110,6 +111,7 @@ class Plan:
     estimate: Resources
     units: tuple[UnitPlan, ...] = ()
     recurrence: Recurrence | None = None
+    reset_cycles: int = 0
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -123,12 +125,12 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """A plain JSON object that ``from_json`` reads back to an equal plan."""
-        return {"format": "kera-plan-2", **asdict(self)}
+        return {"format": "kera-plan-3", **asdict(self)}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Plan:
         """The plan that ``to_json`` wrote. Raises ValueError or KeyError when it is none."""
-        if data.get("format") != "kera-plan-2":
+        if data.get("format") != "kera-plan-3":
             raise ValueError("not a plan")
         loop = cast("Mapping[str, Any] | None", data["recurrence"])
         return Plan(
@@ -157,5 +159,6 @@ class Plan:
             recurrence=None if loop is None else Recurrence(
                 tuple(loop["cells"]), tuple(loop["states"]), loop["stages"],
             ),
+            reset_cycles=data["reset_cycles"],
             notes=tuple(data["notes"]),
         )

@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kera_hw.schedule.asap import Constraints, Loop, build_constraints, earliest, latest
+from kera_hw.schedule.accesses import reset_cycles
+from kera_hw.schedule.asap import Constraints, Loop, build_constraints, latest
 from kera_hw.schedule.explain import (
     Refusal,
     Sources,
     loop_recurrence,
     no_initiation_interval,
     no_latency,
+    no_turn,
     too_slow,
 )
 from kera_hw.schedule.fpga.cells import Input
@@ -25,9 +27,12 @@ from kera_hw.schedule.fpga.resource_model import (
     netlist_brams,
     netlist_dsps,
     netlist_luts,
+    reset_ffs,
+    reset_luts,
 )
 from kera_hw.schedule.plan import Lifetime, PathStep, Plan, Recurrence, Resources, UnitPlan
 from kera_hw.schedule.problem import Problem, build_problem, staged_fanout, timing_pairs, with_fanout
+from kera_hw.schedule.reservations import Reserved, shared_units
 from kera_hw.schedule.sdc import least_registers, register_bits
 from kera_hw.schedule.timing import fmax_mhz, stage_arrivals, stage_paths
 from kera_hw.support.diagnostic import Diagnostic
@@ -197,11 +202,15 @@ def _earliest(problem: Problem, asked: _Request) -> _Earliest | Refusal:
         return too_slow(problem, asked.clock_ps, asked.sources)
     constraints = build_constraints(problem, timing_pairs(problem, asked.limit_ps))
     least_ii = least_initiation_interval(problem.netlist)
-    assert asked.ii is None or asked.ii >= least_ii, "units are used only where the interval allows"
-    initiation_interval, least, loop = _initiation_interval(constraints, asked, least_ii)
-    if isinstance(least, Loop):
-        return no_initiation_interval(problem, least, initiation_interval, asked.clock_ps, asked.sources)
-    return _Earliest(constraints, initiation_interval, least, loop)
+    if asked.ii is not None and asked.ii < least_ii:
+        return no_turn(problem.netlist, asked.ii, asked.sources)
+    shared = shared_units(problem.netlist)
+    found = _initiation_interval(Reserved(constraints, shared), asked, least_ii)
+    if isinstance(found.least, Loop):
+        return no_initiation_interval(
+            problem, found.least, found.initiation_interval, asked.clock_ps, asked.sources
+        )
+    return _Earliest(found.constraints, found.initiation_interval, found.least, found.loop)
 
 
 def _solve(problem: Problem, asked: _Request) -> _Solution | Refusal:
@@ -220,45 +229,54 @@ def _solve(problem: Problem, asked: _Request) -> _Solution | Refusal:
     return _Solution(problem, stage, start.initiation_interval, start.loop, notes)
 
 
-def _initiation_interval(
-    constraints: Constraints, asked: _Request, least_ii: int,
-) -> tuple[int, list[int] | Loop, Loop | None]:
-    """The interval, the earliest stages (or the loop that forbids them), the loop that set the interval.
+@dataclass(frozen=True, slots=True)
+class _Interval:
+    """An interval, the earliest stages at it (or the loop that forbids them), the loop that set it."""
+
+    initiation_interval: int
+    least: list[int] | Loop
+    constraints: Constraints
+    loop: Loop | None
+
+
+def _initiation_interval(reserved: Reserved, asked: _Request, least_ii: int) -> _Interval:
+    """The interval asked for, or the smallest.
 
     State that is read later than it could be, to be written in time, costs latency: where that is too much
     for the latency asked for, the interval is the least that does.
     """
     initiation_interval, binding = asked.ii or least_ii, None
     while True:
-        least = earliest(constraints, initiation_interval)
+        least, constraints = reserved.earliest(initiation_interval)
         if isinstance(least, Loop):
             if asked.ii is not None:
-                return initiation_interval, least, binding
-            binding = least
-            initiation_interval = max(initiation_interval + 1, least.least_initiation_interval)
+                return _Interval(initiation_interval, least, constraints, binding)
+            binding = least if least.items else binding
+            at_least = least.least_initiation_interval if least.items else 0
+            initiation_interval = max(initiation_interval + 1, at_least)
             continue
+        found = _Interval(initiation_interval, least, constraints, binding)
         if asked.ii is None and asked.latency is not None and least[-1] > asked.latency:
-            longer = _longer_initiation_interval(constraints, initiation_interval, least, asked.latency)
-            return *longer, binding
-        return initiation_interval, least, binding
+            return _longer_initiation_interval(reserved, found, least, asked.latency)
+        return found
 
 
 def _longer_initiation_interval(
-    constraints: Constraints, initiation_interval: int, least: list[int], latency: int
-) -> tuple[int, list[int]]:
-    """The least interval, and earliest stages, at which the end comes by ``latency``; else as they are."""
-    low, high = initiation_interval, max(least) + 1  # at which no loop waits for anything
-    found = earliest(constraints, high)
+    reserved: Reserved, shortest: _Interval, least: list[int], latency: int
+) -> _Interval:
+    """The least interval at which the end comes by ``latency``; else the shortest."""
+    low, high = shortest.initiation_interval, max(least) + 1  # at which no loop waits for anything
+    found, constraints = reserved.earliest(high)
     if isinstance(found, Loop) or found[-1] > latency:
-        return initiation_interval, least
+        return shortest
     while high - low > 1:
         middle = (low + high) // 2
-        tried = earliest(constraints, middle)
+        tried, held = reserved.earliest(middle)
         if isinstance(tried, Loop) or tried[-1] > latency:
             low = middle
         else:
-            high, found = middle, tried
-    return high, found
+            high, found, constraints = middle, tried, held
+    return _Interval(high, found, constraints, shortest.loop)
 
 
 def make_plan(
@@ -281,9 +299,10 @@ def make_plan(
     kept = register_bits(problem, stage)
     state_bits = sum(state.width for state in netlist.states)
     estimate = Resources(
-        lut=netlist_luts(netlist, model.device),
+        lut=netlist_luts(netlist, model.device) + reset_luts(reset_cycles(netlist)),
         ff=kept + state_bits + inner_ffs(netlist)
-        + handshake_ffs(netlist, interface, count, initiation_interval),
+        + handshake_ffs(netlist, interface, count, initiation_interval)
+        + reset_ffs(reset_cycles(netlist)),
         dsp=netlist_dsps(netlist, model.device),
         bram=netlist_brams(netlist, model.device),
         fmax_mhz=fmax_mhz(problem, arrivals),
@@ -308,6 +327,7 @@ def make_plan(
             for unit, users in netlist.calls()
         ),
         recurrence=recurrence,
+        reset_cycles=reset_cycles(netlist),
     )
 
 

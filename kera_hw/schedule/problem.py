@@ -56,7 +56,7 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """``node`` reads ``width`` bits from ``low`` into its operand at ``position``, ``each`` loads a bit."""
+    """``node`` reads ``width`` bits from ``low`` that enter it at ``position``, ``each`` loads a bit."""
 
     low: int
     width: int
@@ -235,16 +235,15 @@ def _readings(netlist: Netlist) -> tuple[tuple[Reading, ...], ...]:
     """Who reads which bits of every cell."""
     found: list[list[Reading]] = [[] for _ in netlist.cells]
 
-    def note(bits: Bits, node: int, each: int) -> None:
-        position = 0
+    def note(bits: Bits, node: int, each: int, position: int = 0) -> None:
         for segment in bits:
             if segment.cell is not None:
                 found[segment.cell].append(Reading(segment.low, segment.width, node, position, each))
             position += segment.width
 
     for index, cell in enumerate(netlist.cells):
-        for bits, each in cell.loads():
-            note(bits, index, each)
+        for operand, (bits, each) in enumerate(cell.loads()):
+            note(bits, index, each, cell.entry(operand))
     end = len(netlist.cells) + len(netlist.states)
     for index, state in enumerate(netlist.states):
         for bits in state.operands():

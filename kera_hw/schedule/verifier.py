@@ -8,6 +8,8 @@ Checked
 * state: every register is read and written within one initiation interval, in that order; what controls it
   works in the stage that writes it, and nothing of it waits in a register; what an item left in it is taken
   in the stage after, by outputs alone;
+* memories: item by item, as close as they may follow each other, every read gets what is written before it in
+  the program and nothing else, and no two writes of a word come in another order, nor at once;
 * units: no two calls have one at the same time, whichever items they are for, and a step fits the clock;
 * registers: bit by bit, those that its last reader needs are exactly those of the lifetimes, every run of
   bits once, and their total is the plan's;
@@ -24,10 +26,10 @@ from dataclasses import replace
 import numpy as np
 
 from kera_hw.schedule.fpga.bits import Bits
-from kera_hw.schedule.fpga.cells import Input, StateNext, WriteControl
+from kera_hw.schedule.fpga.cells import Call, Input, StateNext, WriteControl
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.netlist import Netlist
-from kera_hw.schedule.fpga.units import IterativeUnit
+from kera_hw.schedule.fpga.units import IterativeUnit, Port, WritePort
 from kera_hw.schedule.plan import Plan
 
 
@@ -36,7 +38,7 @@ def verify_plan(netlist: Netlist, plan: Plan, model: DelayModel) -> list[str]:
     problems = list(_shapes(netlist, plan))
     if problems:
         return problems
-    for check in (_placement, _precedence, _states, _registers):
+    for check in (_placement, _precedence, _states, _memories, _registers):
         problems += check(netlist, plan)
     problems += [*_units(netlist, plan), *_steps(netlist, plan, model)]
     arrivals = _arrivals(netlist, plan, model)
@@ -149,6 +151,37 @@ def _steps(netlist: Netlist, plan: Plan, model: DelayModel) -> Iterator[str]:
                 yield f"a step of unit {unit.name} takes {longest} ps of {plan.clock_ps}"
 
 
+def _memories(netlist: Netlist, plan: Plan) -> Iterator[str]:
+    """Accesses in order of their cells; items that follow later than the interval make nothing worse."""
+    for number, cell in enumerate(netlist.cells):
+        if not isinstance(cell, Call) or not isinstance(cell.unit, WritePort):
+            continue
+        storage = cell.unit.storage
+        for other, access in enumerate(netlist.cells):
+            if not isinstance(access, Call) or not isinstance(access.unit, Port):
+                continue
+            if access.unit.storage.name != storage.name or other == number:
+                continue
+            reach = abs(plan.stage[number] - plan.stage[other]) + storage.read_latency_cycles + 2
+            most = -(-reach // plan.initiation_interval)
+            for later in range(-most, most + 1):  # items from the write's to the other's
+                if later and abs(later) < storage.distance:
+                    continue
+                time = plan.stage[other] + later * plan.initiation_interval - plan.stage[number]
+                first = later > 0 or (later == 0 and number < other)
+                if isinstance(access.unit, WritePort):
+                    fault = (time > 0) != first
+                elif storage.transparent:
+                    fault = (time + storage.read_latency_cycles - 1 >= 0) != first
+                else:
+                    fault = time == 0 or (time > 0) != first
+                if fault:
+                    yield (
+                        f"cell {other} meets memory {storage.name} {time} cycles after cell {number} of the "
+                        f"item {later} before its own has written it"
+                    )
+
+
 def _registers(netlist: Netlist, plan: Plan) -> Iterator[str]:
     wanted = [np.full(cell.width, -1, dtype=np.int64) for cell in netlist.cells]
     for bits, stage, _ in _reads(netlist, plan):
@@ -204,8 +237,8 @@ def _arrivals(netlist: Netlist, plan: Plan, model: DelayModel) -> list[int]:
     settled: list[int] = []
     for index, cell in enumerate(netlist.cells):
         wires: dict[int, tuple[int, int]] = {}  # driver: most loads of a bit, longest time before the wire
-        for bits in cell.operands():
-            position = 0
+        for operand, bits in enumerate(cell.operands()):
+            position = cell.entry(operand)
             for s in bits:
                 if s.cell is not None:
                     driver = netlist.cells[s.cell]

@@ -29,6 +29,8 @@ LATENCY: int = VECTORS["latency_cycles"]
 INTERVAL: int = VECTORS["initiation_interval"]
 # Of each item, where they are not the same for all: then the next may come when its result is taken.
 LATENCIES: list[int] | None = VECTORS["latencies"]
+# After a reset no item is taken for so many cycles: memories get their initial words.
+RESET: int = VECTORS["reset_cycles"]
 PERIOD_NS = 10
 SETTLE_NS = 2
 
@@ -51,7 +53,7 @@ class Neighbour:
         self.random = random.Random(seed)
         self.valid_percent = 100 if PROTOCOL == "none" else valid_percent
         self.ready_percent = ready_percent if PROTOCOL == "stream" else 100
-        self.cycle = 0
+        self.cycle = self.started = 0
         self._forget()
 
     def _forget(self) -> None:
@@ -78,6 +80,7 @@ class Neighbour:
             await FallingEdge(self.dut.clk)
         self.dut.rst.value = 0
         self.dut.in_valid.value = 0
+        self.started = self.cycle + 1
 
     def _chance(self, percent: int) -> bool:
         return self.random.randrange(100) < percent
@@ -86,7 +89,9 @@ class Neighbour:
         return [int(getattr(self.dut, bus).value) for bus in VECTORS["outputs"]]
 
     def _due(self) -> bool:
-        """Whether the last item is long enough ago; without ready, what comes earlier is ignored."""
+        """Whether reset and last item are long enough ago; without ready, what comes earlier is ignored."""
+        if self.cycle - self.started < RESET:
+            return False
         return not self.accept_cycles or self.cycle - self.accept_cycles[-1] >= interval_after(
             self.sent - 1
         )
@@ -145,7 +150,7 @@ class Neighbour:
     async def finish(self) -> None:
         """Run until every result is there, then a little longer: nothing more may come."""
         count = len(VECTORS["items"])
-        limit = self.cycle + 400 * INTERVAL * (count + 10) + 400 * LATENCY
+        limit = self.cycle + RESET + 400 * INTERVAL * (count + 10) + 400 * LATENCY
         while self.taken < count:
             assert self.cycle < limit, f"only {self.taken} of {count} results came in {limit} cycles"
             await self.cycle_once()

@@ -13,9 +13,9 @@ _HEAD = """\
 // $ verilator --binary --timing -CFLAGS -fcoroutines -Wno-fatal --top-module {name}_tb {name}.v {name}_tb.sv
 // $ obj_dir/V{name}_tb
 module {name}_tb;
-  localparam integer ITEMS = {items}, LATENCY = {latency}, INTERVAL = {interval};
+  localparam integer ITEMS = {items}, LATENCY = {latency}, INTERVAL = {interval}, RESET = {reset};
   localparam integer PHASES = {phases};  // all at once; then, where there is a protocol, with pauses
-  localparam integer LIMIT = 64 * (LATENCY + INTERVAL * (ITEMS + 16));
+  localparam integer LIMIT = RESET + 64 * (LATENCY + INTERVAL * (ITEMS + 16));
 
   reg clk = 1'b0;
   always #5 clk = ~clk;
@@ -43,7 +43,7 @@ _BODY = """
     cycle <= cycle + 1;
     noise <= {{noise[30:0], noise[31] ^ noise[21] ^ noise[1] ^ noise[0]}};
     if (rst) begin
-      sent <= 0; taken <= 0; quiet <= 0; since <= INTERVAL; gap <= INTERVAL;
+      sent <= 0; taken <= 0; quiet <= 0; since <= INTERVAL - RESET; gap <= INTERVAL;
       offering <= 1'b0; ready <= {idle}; stalled <= 1'b0;
       started <= cycle;
       resetting <= resetting + 1;
@@ -102,7 +102,8 @@ def bench_text(emitted: Emitted, vectors: Vectors) -> str:
     protocol = emitted.protocol
     values = {
         "name": emitted.name, "items": len(vectors.items), "latency": emitted.latency_cycles,
-        "interval": emitted.initiation_interval, "phases": 1 if protocol == "none" else 2,
+        "interval": emitted.initiation_interval, "reset": emitted.reset_cycles,
+        "phases": 1 if protocol == "none" else 2,
     }
     head = _HEAD.format(**values)
     body = _BODY.format(

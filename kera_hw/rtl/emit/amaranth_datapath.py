@@ -14,6 +14,7 @@ from amaranth.hdl import Cat, Elaboratable, Module, Mux, ResetSignal, Signal, Va
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.amaranth_cells import Around, Place, Start, vector
+from kera_hw.rtl.emit.amaranth_storages import StorageBuilder
 from kera_hw.rtl.emit.amaranth_styles import AMARANTH_STYLES
 from kera_hw.rtl.emit.handshake import Connections
 from kera_hw.rtl.emit.layout import Control, Layout, Piece, Run, valid_name
@@ -22,6 +23,7 @@ from kera_hw.rtl.emit.text import source_of
 from kera_hw.schedule.fpga.bits import Bits, Segment, slice_bits
 from kera_hw.schedule.fpga.cells import Call, StateNext, StateOut
 from kera_hw.schedule.fpga.netlist import Netlist, StateControl, StateReg
+from kera_hw.schedule.fpga.units import Port
 from kera_hw.schedule.plan import Plan
 
 
@@ -53,6 +55,7 @@ class _Datapath(Elaboratable):
     def __init__(self, source: AmaranthDatapath, wires: Connections) -> None:
         self._netlist, self._plan, self._control = source.netlist, source.plan, source.control
         self._layout = source.layout()
+        self._style: Style = source.style
         self._builders = AMARANTH_STYLES[source.style]
         self._wires = wires
         self._inputs = {bus: signal for (bus, _), signal in zip(self._netlist.inputs, wires.inputs)}
@@ -69,6 +72,7 @@ class _Datapath(Elaboratable):
                 self._cell(m, index, stage)
             self._stage_end(m, stage, entering.get(stage + 1, []))
             self._state_updates(m, stage)
+        self._storages(m)
         last = self._plan.latency_cycles
         for out, signal in zip(self._netlist.outputs, self._wires.outputs):
             m.d.comb += signal.eq(self._vector(out.bits, last))
@@ -81,7 +85,7 @@ class _Datapath(Elaboratable):
                 state = self._netlist.states[cell.state]
                 initial = state.initial & ((1 << state.width) - 1)
                 self._signal(name, state.width, cell.origin, initial, _resets_itself(state))
-            elif not isinstance(cell, StateNext):
+            elif not isinstance(cell, StateNext) and cell.width:
                 self._signal(name, cell.width, cell.origin)
         for run in layout.runs():
             self._signal(run.name, run.width, cells[run.cell].origin, 0)
@@ -113,11 +117,22 @@ class _Datapath(Elaboratable):
 
     def _cell(self, m: Module, index: int, stage: int) -> None:
         cell = self._netlist.cells[index]
+        if isinstance(cell, Call) and isinstance(cell.unit, Port):
+            return
         target = self._signals[self._layout.wires[index]]
         if isinstance(cell, Call):
             self._call(m, cell, index, stage)
         else:
             self._builders.cell(cell, self._place(m, target, stage))
+
+    def _storages(self, m: Module) -> None:
+        """The memories; calls show what their ports give them."""
+        builder = StorageBuilder(
+            self._netlist, self._plan, self._control, self._wires.control, self._vector, self._goes_on
+        )
+        for place in self._layout.storages:
+            for call, word in builder.build(m, place, self._style):
+                m.d.comb += self._signals[self._layout.wires[call]].eq(word)
 
     def _place(self, m: Module, target: Signal, stage: int) -> Place:
         return Place(

@@ -3,7 +3,8 @@
 The pipeline stalls as a whole by clock enable: it moves when its last stage is empty or its item is taken.
 That gives full throughput under any stall pattern and holds the data while they are offered; ``out_valid``
 comes from a register and depends on no ready. An item is admitted when the pipeline moves, ``rst`` is low
-and, for an initiation interval above 1, the counter has come round.
+and, for an initiation interval above 1, the counter has come round. After a reset memories are initialised,
+word by word, before items are.
 """
 from __future__ import annotations
 
@@ -119,6 +120,27 @@ class _Shell(Elaboratable):
             wires["rst"] = self.rst if self.top else ResetSignal(allow_reset_less=True)
         return wires
 
+    def clearing(self, module: Module) -> tuple[Value, dict[str, Value]]:
+        """Whether memories are initialised after a reset, and the datapath's control inputs for that."""
+        control = self.spec.control
+        if not control.clear_cycles:
+            return Const(0), {}
+        # At power-up the words are there: only a reset starts the counter.
+        clearing = Signal(name="clearing", reset_less=True)
+        count = Signal(range(control.reset_cycles), name="clear_count", reset_less=True)
+        with module.If(ResetSignal(allow_reset_less=True)):
+            module.d.sync += [clearing.eq(1), count.eq(0)]
+        with module.Elif(clearing):
+            module.d.sync += count.eq(count + 1)
+            with module.If(count == control.reset_cycles - 1):
+                module.d.sync += clearing.eq(0)
+        clear = clearing
+        if control.reset_cycles > control.clear_cycles:
+            clear = clearing & (count != control.clear_cycles)
+        address = Signal(control.clear_bits, name="clear_address")
+        module.d.comb += address.eq(count)
+        return clearing, {"clear": clear, "clear_address": address}
+
     def admission(self, module: Module, admitted: Value, moves: Value) -> Value:
         """Whether the interval since the last admitted item has passed (always, at II = 1)."""
         initiation_interval = self.spec.initiation_interval
@@ -163,12 +185,14 @@ class StreamShell(_Shell):
         m = Module()
         self.domain(m, reset=True)
         count = self.spec.latency_cycles
+        clearing, clears = self.clearing(m)
         # Bit t - 1: stage t holds an item; in a single stage that is the offer itself.
         holds = Signal(count, name="holds") if count > 1 else self.out_valid
         advance, admitted = Signal(name="advance"), self.in_valid
-        if self.spec.initiation_interval > 1:
+        if self.spec.initiation_interval > 1 or clears:
             admitted = Signal(name="admitted")
         due = self.admission(m, admitted, advance)
+        due = due & ~clearing if clears else due
         m.d.comb += [
             advance.eq(~self.out_valid | self.out_ready),
             self.in_ready.eq(advance & due & ~ResetSignal(allow_reset_less=True)),
@@ -180,15 +204,16 @@ class StreamShell(_Shell):
         with m.If(advance):
             m.d.sync += holds.eq(Cat(admitted, holds[:-1]))
         chain = Cat(admitted, holds)
-        self.datapath(m, {**self.control_inputs(lambda stage: chain[stage]), "advance": advance})
+        self.datapath(m, {**self.control_inputs(lambda stage: chain[stage]), "advance": advance, **clears})
         return m
 
 
 class ValidShell(_Shell):
     """``in_valid`` to ``out_valid`` around a datapath that never stalls.
 
-    An item that comes before the interval has passed is ignored: it changes nothing and has no result. Where
-    the interval is long, a pipeline holds few items, and counters follow them.
+    An item that comes before the interval has passed, or memories are initialised, is ignored: it changes
+    nothing and has no result. Where the interval is long, a pipeline holds few items, and counters follow
+    them.
     """
 
     def __init__(self, spec: ShellSpec, *, top: bool = True) -> None:
@@ -204,12 +229,14 @@ class ValidShell(_Shell):
         m = Module()
         self.domain(m, reset=True)
         admitted = self.in_valid
-        if self.spec.initiation_interval > 1:
+        clearing, clears = self.clearing(m)
+        if self.spec.initiation_interval > 1 or clears:
             admitted = Signal(name="admitted")
-            m.d.comb += admitted.eq(self.in_valid & self.admission(m, admitted, Const(1)))
+            m.d.comb += admitted.eq(self.in_valid & self.admission(m, admitted, Const(1)) & ~clearing)
         holds = self._chain(m, admitted) if self.pause is None else self._counters(m, self.pause)
         m.d.comb += self.out_valid.eq(holds(self.spec.latency_cycles))
-        self.datapath(m, self.control_inputs(lambda stage: admitted if stage == 0 else holds(stage)))
+        controls = self.control_inputs(lambda stage: admitted if stage == 0 else holds(stage))
+        self.datapath(m, {**controls, **clears})
         return m
 
     def _chain(self, module: Module, admitted: Value) -> Callable[[int], Value]:

@@ -5,16 +5,18 @@ Emitters differ in how they write a signal down, not in which there are or what 
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kera_hw.graph.node import Origin
-from kera_hw.rtl.emit.naming import Names, unique_stems
+from kera_hw.rtl.emit.naming import Names, plain_name, unique_stems
 from kera_hw.rtl.emit.ports import Protocol
+from kera_hw.schedule.accesses import Access, clear_cycles, memories
 from kera_hw.schedule.fpga.bits import Segment
 from kera_hw.schedule.fpga.cells import Cell, StateNext
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import has_valid
+from kera_hw.schedule.fpga.units import Storage
 from kera_hw.schedule.plan import Plan
 
 
@@ -22,18 +24,26 @@ from kera_hw.schedule.plan import Plan
 class Control:
     """How items come and go, and the control inputs of the datapath that follow from it.
 
-    It has ``advance`` where it can stall, ``rst`` where there is state to restore, and a valid bit for each
-    of ``valid_stages``.
+    It has ``advance`` where it can stall, ``rst`` where there are registers to restore, and a valid bit for
+    each of ``valid_stages``. Where memories are to be initialised after a reset, that takes ``clear_cycles``,
+    with ``clear`` and ``clear_address``; items are taken again after ``reset_cycles``.
     """
 
     protocol: Protocol
     reset: bool
     valid_stages: tuple[int, ...]
+    clear_cycles: int = 0
+    reset_cycles: int = 0
 
     @property
     def advance(self) -> bool:
         """Whether the datapath can stall."""
         return self.protocol == "stream"
+
+    @property
+    def clear_bits(self) -> int:
+        """Bits of ``clear_address``; 0 where nothing is initialised."""
+        return max(1, (self.clear_cycles - 1).bit_length()) if self.clear_cycles else 0
 
 
 def control_of(netlist: Netlist, plan: Plan, interface: str) -> Control:
@@ -42,10 +52,11 @@ def control_of(netlist: Netlist, plan: Plan, interface: str) -> Control:
     stages = tuple(sorted({*plan.state_write, *(plan.stage[call] for users in calls for call in users)}))
     stateful = bool(netlist.states)
     if interface != "none":
-        return Control("stream", stateful, stages)
+        return Control("stream", stateful, stages, clear_cycles(netlist), plan.reset_cycles)
     strobed = has_valid(netlist, interface, plan.initiation_interval)
     assert strobed or not stages, "what lasts beyond an item belongs to a state or to an interval over 1"
-    return Control("valid" if strobed else "none", stateful, stages)
+    protocol: Protocol = "valid" if strobed else "none"
+    return Control(protocol, stateful, stages, clear_cycles(netlist), plan.reset_cycles)
 
 
 def valid_name(stage: int) -> str:
@@ -90,6 +101,23 @@ class CallPlace:
         return len(self.calls) > 1
 
 
+@dataclass(frozen=True, slots=True)
+class StoragePlace:
+    """A memory in a datapath: the calls of its write port and of every read port, and its signals' beginning.
+
+    ``stem`` is followed by ``_write``, ``_write_address``, ``_write_data``, ``_read_address`` and ``_q``; of
+    several read ports the first is lowest.
+    """
+
+    storage: Storage
+    writes: tuple[int, ...]
+    reads: tuple[tuple[int, ...], ...]
+    stem: str
+
+
+STORAGE_SIGNALS = ("_write", "_write_address", "_write_data", "_read_address", "_q")
+
+
 class Layout:
     """Names of a datapath's signals, its registers, and which signal shows which bits in which stage.
 
@@ -101,7 +129,9 @@ class Layout:
     def __init__(self, netlist: Netlist, plan: Plan, control: Control) -> None:
         self.netlist, self.plan = netlist, plan
         buses = [*(bus for bus, _ in netlist.inputs), *(out.bus for out in netlist.outputs)]
-        taken = {"clk", "rst", "advance", *buses, *map(valid_name, control.valid_stages)}
+        taken = {
+            "clk", "rst", "advance", "clear", "clear_address", *buses, *map(valid_name, control.valid_stages),
+        }
         self._names = Names(taken)
         self._stems = unique_stems(netlist, frozenset(taken))
         self.origins: dict[str, Origin] = {}
@@ -116,8 +146,22 @@ class Layout:
         for _, users in netlist.calls():
             ordered = tuple(sorted(users, key=lambda user: (plan.stage[user], user)))
             self._calls.update(dict.fromkeys(users, CallPlace(ordered)))
+        self.storages = [self._storage(*memory) for memory in memories(netlist)]
         for index in range(len(netlist.cells)):
             self.note(self.wires[index], netlist.cells[index])
+
+    def _storage(self, storage: Storage, accesses: Sequence[Access]) -> StoragePlace:
+        ordered = sorted(accesses, key=lambda access: (self.plan.stage[access.cell], access.cell))
+        ports: dict[str, list[int]] = {}
+        for access in ordered:
+            ports.setdefault(access.port.name if access.reads else "", []).append(access.cell)
+        writes = tuple(ports.pop("", ()))
+        stem = (plain_name(storage.name) or "memory") + "_memory"
+        while any(self._names.holds(stem + suffix) for suffix in STORAGE_SIGNALS):
+            stem += "_"
+        for suffix in STORAGE_SIGNALS:
+            self._names.fresh(stem + suffix)
+        return StoragePlace(storage, writes, tuple(tuple(calls) for _, calls in sorted(ports.items())), stem)
 
     def fresh(self, name: str) -> str:
         """``name``, made unique in the module."""

@@ -23,9 +23,10 @@ _ELEMENTS = re.compile(
     r"|FD1.*|OFS1.*|IFS1.*|ICESTORM_.*"
 )
 _INNER = re.compile(
-    r"core|datapath|serial|instance|observed|iterative\d*|ecp5_(add|chain|mul|lut|wide|mux|rom)"
+    r"core|datapath|serial|instance|observed|iterative\d*|memory|ram"
+    r"|ecp5_(add|chain|mul|lut|wide|mux|rom|ram)"
 )
-_HELPER = re.compile(r"\bkera_(ecp5_\w+)(?= #\()")
+_HELPER = re.compile(r"\bkera_(ecp5_\w+|memory|ram)(?= #\()")
 
 # What a view of Amaranth has for itself: a field of that name could not be reached with a dot.
 _VIEW_WORDS = frozenset({"as_bits", "as_value", "eq", "lowermethod", "shape"})
@@ -70,6 +71,10 @@ class Names:
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)
 
+    def holds(self, name: str) -> bool:
+        """Whether a name is taken."""
+        return name in self._taken
+
     def fresh(self, name: str) -> str:
         """``name``, made unique; it is taken from now on."""
         while name in self._taken:
@@ -103,11 +108,13 @@ def stem_of(cell: Cell, netlist: Netlist) -> str:
         name = netlist.states[cell.state].name
     elif isinstance(cell, Input) and not name:
         name = cell.bus.removeprefix("in_")
-    if name:
-        cleaned = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
-        if cleaned:
-            return cleaned if not cleaned[0].isdigit() else "n" + cleaned
-    return cell.look().stem
+    return plain_name(name or "") or cell.look().stem
+
+
+def plain_name(name: str) -> str:
+    """A name as an identifier of every language; empty where nothing is left of it."""
+    cleaned = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
+    return "n" + cleaned if cleaned[:1].isdigit() else cleaned
 
 
 def unique_stems(netlist: Netlist, reserved: frozenset[str]) -> list[str]:

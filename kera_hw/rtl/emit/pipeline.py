@@ -9,13 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kera_hw.graph.node import Origin
-from kera_hw.rtl.emit.cells import Around, Site, Start, Writers
-from kera_hw.rtl.emit.layout import CallPlace, Control, Layout, Run, valid_name
+from kera_hw.rtl.emit.cells import Around, Site, Start
+from kera_hw.rtl.emit.layout import CallPlace, Control, Layout, Run, StoragePlace, valid_name
 from kera_hw.rtl.emit.naming import escaped, inner_name, module_name
+from kera_hw.rtl.emit.storages import StorageSignals, storage_instance
+from kera_hw.rtl.emit.styles import TEXT_STYLES, Style
 from kera_hw.rtl.emit.text import constant, declared_range, joined, part, source_of, vector
 from kera_hw.schedule.fpga.bits import Bits, Segment, bits_width, cell_bits, slice_bits
 from kera_hw.schedule.fpga.cells import Call, Unit
 from kera_hw.schedule.fpga.netlist import Netlist, StateControl, StateReg
+from kera_hw.schedule.fpga.units import ReadPort, WritePort
 from kera_hw.schedule.plan import Plan
 
 
@@ -28,16 +31,27 @@ class Datapath:
 
 
 def write_datapath(
-    netlist: Netlist, plan: Plan, name: str, control: Control, writers: Writers,
+    netlist: Netlist, plan: Plan, name: str, control: Control, style: Style,
+    outside: frozenset[str] = frozenset(),
 ) -> Datapath:
-    """The datapath as a Verilog module ``name``, and those of its units; ``writers``: the text of cells."""
-    return _Writer(netlist, plan, control, writers).write(name)
+    """The datapath as a Verilog module ``name``, and those of its units, in cells of a ``style``.
+
+    Of memories ``outside`` the signals are ports: they stand elsewhere, and others may use them too.
+    """
+    return _Writer(netlist, plan, control, style, outside).write(name)
 
 
 class _Writer:
-    def __init__(self, netlist: Netlist, plan: Plan, control: Control, writers: Writers) -> None:
-        self._netlist, self._plan, self._control, self._writers = netlist, plan, control, writers
+    def __init__(
+        self, netlist: Netlist, plan: Plan, control: Control, style: Style, outside: frozenset[str],
+    ) -> None:
+        self._netlist, self._plan, self._control = netlist, plan, control
+        self._style: Style = style
+        self._writers = TEXT_STYLES[style]
         self._layout = Layout(netlist, plan, control)
+        self._ports = StorageSignals(netlist, plan, self._vector, self._moves)
+        self._outside = outside
+        self._places = {place.storage.name: place for place in self._layout.storages}
         self._buses = dict(netlist.inputs)
         self._definitions: list[tuple[Unit, str]] = []  # with their modules
         self._shown: dict[str, str] = {}  # of a unit with several calls: the signal with its result
@@ -52,6 +66,9 @@ class _Writer:
     def write(self, name: str) -> Datapath:
         layout = self._layout
         body = [*self._state_declarations()]
+        for place in layout.storages:
+            if place.storage.name not in self._outside:
+                body += self._ports.declarations(place)
         working, entering = layout.cells_by_stage(), layout.runs_by_stage()
         for stage in range(self._plan.latency_cycles):
             body += ["", f"// Stage {stage}"]
@@ -59,6 +76,8 @@ class _Writer:
                 body += self._cell(index, stage)
             body += self._stage_end(stage + 1, entering.get(stage + 1, []))
             body += self._state_updates(stage)
+        for place in layout.storages:
+            body += self._storage(place)
         last = self._plan.latency_cycles
         body += ["", "// Results"]
         for out in self._netlist.outputs:
@@ -76,15 +95,36 @@ class _Writer:
         if self._control.advance:
             inputs.append(("advance", 1))
         inputs += [(valid_name(stage), 1) for stage in self._control.valid_stages]
+        if self._control.clear_cycles:
+            inputs += [("clear", 1), ("clear_address", self._control.clear_bits)]
         inputs += list(self._netlist.inputs)
         ports = [f"  input  wire {declared_range(width)}{escaped(bus)}" for bus, width in inputs]
         for out in self._netlist.outputs:
             width = sum(segment.width for segment in out.bits)
             ports.append(f"  output wire {declared_range(width)}{escaped(out.bus)}")
+        for place in self._layout.storages:
+            if place.storage.name in self._outside:
+                for suffix, (width, _) in self._ports.assignments(place).items():
+                    ports.append(f"  output wire {declared_range(width)}{place.stem}{suffix}")
+                width = place.storage.word_bits * max(1, len(place.reads))
+                ports.append(f"  input  wire {declared_range(width)}{place.stem}_q")
         return [f"module {escaped(name)} (", ",\n".join(ports), ");"]
+
+    def _storage(self, place: StoragePlace) -> list[str]:
+        """The signals of a memory's ports, and the memory where it stands here."""
+        lines = ["", f"// Memory {place.storage.name}"]
+        outside = place.storage.name in self._outside
+        for suffix, (width, text) in self._ports.assignments(place).items():
+            declared = "assign " if outside else f"wire {declared_range(width)}"
+            lines.append(f"{declared}{place.stem}{suffix} = {text};")
+        if outside:
+            return lines
+        return [*lines, *storage_instance(place, self._control, self._style, self._layout.fresh(place.stem))]
 
     def _cell(self, index: int, stage: int) -> list[str]:
         cell, wire = self._netlist.cells[index], self._layout.wires[index]
+        if isinstance(cell, Call) and isinstance(cell.unit, WritePort):
+            return []
         declare = f"{self._attribute(cell.origin)}wire {declared_range(cell.width)}{wire}"
         if isinstance(cell, Call):
             lines = self._call(cell, index, stage)
@@ -117,6 +157,8 @@ class _Writer:
     def _call(self, cell: Call, index: int, stage: int) -> list[str]:
         """A unit at its only call; of several calls each shows the result, and the last has the unit."""
         unit, wire, place = cell.unit, self._layout.wires[index], self._layout.call(index)
+        if isinstance(unit, ReadPort):
+            return [f"assign {wire} = {self._ports.shown(self._places[unit.storage.name], index)};"]
         writer = self._writers.units[type(unit)]
         if not place.shared:
             start = Start(cell.arguments, valid_name(stage) if unit.timed_by_items else "")

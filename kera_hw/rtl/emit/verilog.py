@@ -39,7 +39,7 @@ from kera_hw.rtl.emit.ports import (
 )
 from kera_hw.rtl.emit.round_shell import RoundShell
 from kera_hw.rtl.emit.rounds import Rounds
-from kera_hw.rtl.emit.styles import TEXT_STYLES, Style
+from kera_hw.rtl.emit.styles import Style
 from kera_hw.schedule.fpga.bits import bits_width
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan
@@ -56,7 +56,7 @@ _CHECKED = "/* verilator lint_on WIDTH */\n" + _LOUD
 # Modules that instantiate vendor cells in synthesis (Yosys defines SYNTHESIS) and simulate without them.
 LIBRARY = (
     "kera_ecp5_add", "kera_ecp5_chain", "kera_ecp5_mul", "kera_ecp5_lut", "kera_ecp5_wide", "kera_ecp5_mux",
-    "kera_ecp5_rom",
+    "kera_ecp5_rom", "kera_memory", "kera_ram", "kera_ecp5_ram",
 )
 
 
@@ -67,7 +67,8 @@ class Emitted:
     ``pace`` is that at the ports. ``core`` is what takes whole items inside; none where a circuit works on
     beats as they come. ``origins`` maps signal names of the datapath to source places; ``states`` are the
     signals of its state registers. ``register_bits`` counts the pipeline's registers as written; it equals
-    the plan's. ``port_map`` says which bits of the ports are which values, where the types are known.
+    the plan's. ``port_map`` says which bits of the ports are which values, where the types are known. For
+    ``reset_cycles`` after a reset memories are initialised and no item is taken.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Emitted:
     states: tuple[str, ...] = ()
     emitter: Emitter = "text"
     port_map: tuple[MappedPort, ...] = ()
+    reset_cycles: int = 0
 
     def __repr__(self) -> str:
         lines = self.verilog.count("\n")
@@ -168,7 +170,7 @@ def emit_verilog(
     text = with_own_helpers(name, "\n".join(parts))
     return Emitted(
         name, f"{banner}\n{text}", style, ports, pace, core,
-        layout.register_bits, layout.origins, tuple(layout.states), emitter, mapped,
+        layout.register_bits, layout.origins, tuple(layout.states), emitter, mapped, plan.reset_cycles,
     )
 
 
@@ -209,7 +211,7 @@ class _Design:
         """The control by way of Amaranth, the datapath as text."""
         shell = self.control.protocol != "none"
         name = inner_name(self.name, "datapath") if shell else self.name
-        datapath = write_datapath(self.netlist, self.plan, name, self.control, TEXT_STYLES[self.style])
+        datapath = write_datapath(self.netlist, self.plan, name, self.control, self.style)
         parts: list[str] = []
         if shell:
             parts.append(self._shell(instantiated(name), None))
@@ -270,8 +272,12 @@ def _banner(
 
 
 def _library(text: str) -> list[str]:
-    """The helper modules that ``text`` instantiates."""
-    return [model_text(module) for module in LIBRARY if re.search(rf"\b{module}\b", text)]
+    """The helper modules that ``text`` instantiates, and those that they do."""
+    found: list[str] = []
+    for module in LIBRARY:
+        if any(re.search(rf"\b{module}\b", known) for known in (text, *found)):
+            found.append(model_text(module))
+    return found
 
 
 @cache

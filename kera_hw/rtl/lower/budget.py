@@ -1,7 +1,7 @@
 """How large a flat design may become: what is made is counted while it is made."""
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 
 from kera_hw.graph.node import Export, Node
@@ -94,10 +94,14 @@ def _elements(kind: Type) -> int:
     return kind.size if isinstance(kind, TensorType) else 1
 
 
-def check_ports(export: Export) -> None:
-    """Raise LoweringError (K0610) for more scalars than a pipeline is given, before any of them is made."""
-    takes = sum(map(_elements, export.region.params))
-    gives = sum(map(_elements, export.region.result_types))
+def check_ports(export: Export, kept: Collection[str] = ()) -> None:
+    """Raise LoweringError (K0610) for more scalars than a pipeline is given, before any of them is made.
+
+    ``kept``: state in memories, which is not given as scalars.
+    """
+    stored = sum(_elements(var.initial.type) for var in export.state if var.name in kept)
+    takes = sum(map(_elements, export.region.params)) - stored
+    gives = sum(map(_elements, export.region.result_types)) - stored
     for verb, count in (("takes", takes), ("gives", gives)):
         if count > PORT_BUDGET:
             raise LoweringError(Diagnostic(
@@ -108,14 +112,27 @@ def check_ports(export: Export) -> None:
             ))
 
 
-def check_state(export: Export) -> None:
-    """Raise LoweringError (K0611) for a state that would take too many registers."""
+def registers_suffice(export: Export) -> frozenset[str]:
+    """State that may be registers."""
+    return frozenset(
+        var.name for var in export.state
+        if not isinstance(var.initial.type, TensorType) or bit_width(var.initial.type) <= DYNAMIC_STATE_BITS
+    )
+
+
+def check_state(export: Export, kept: Collection[str], reasons: Mapping[str, str]) -> None:
+    """Raise LoweringError (K0611) for a state that would take too many registers.
+
+    ``kept``: state in memories; ``reasons``, why other state can't be.
+    """
+    suffices = registers_suffice(export)
     for var in export.state:
-        width = bit_width(var.initial.type)
-        if isinstance(var.initial.type, TensorType) and width > DYNAMIC_STATE_BITS:
-            raise LoweringError(Diagnostic(
-                "K0611",
-                f"The state `{var.name}` of `{export.name}` holds {width:,} bits, more than the "
-                f"{DYNAMIC_STATE_BITS:,} that are kept in registers; memories in RAM are not available yet.",
-                notes=("Make the state smaller.",),
-            ))
+        if var.name in suffices or var.name in kept:
+            continue
+        why = f" It can't be a memory: {reasons[var.name]}." if var.name in reasons else ""
+        raise LoweringError(Diagnostic(
+            "K0611",
+            f"The state `{var.name}` of `{export.name}` holds {bit_width(var.initial.type):,} bits, more "
+            f"than the {DYNAMIC_STATE_BITS:,} that are kept in registers.{why}",
+            notes=("Read and write single elements of it, or make it smaller.",),
+        ))

@@ -6,6 +6,7 @@ against the original on the same vectors.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -17,13 +18,14 @@ from kera_hw.ops.expansions import exact_apart
 from kera_hw.ops.registry import FAMILIES, OPS
 from kera_hw.ops.spec import Trait
 from kera_hw.rtl.lower import reductions, scalars, tensors
-from kera_hw.rtl.lower.budget import Meter, check_ports, check_state, steps_of
+from kera_hw.rtl.lower.budget import Meter, check_ports, check_state, registers_suffice, steps_of
 from kera_hw.rtl.lower.builder import Builder, width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatState, LoweringError
 from kera_hw.rtl.lower.floats import lowering as floats
 from kera_hw.rtl.lower.floats.wires import Wires
+from kera_hw.rtl.lower.memories import Condition, Memories, candidates, chosen
 from kera_hw.rtl.lower.tensors import Handler
-from kera_hw.rtl.lower.values import Tensor, Value, elementwise, items_of, rebuild
+from kera_hw.rtl.lower.values import Stored, Tensor, Unkept, Value, elementwise, items_of, rebuild
 from kera_hw.support import Diagnostic
 from kera_hw.target import GAP, TargetTable
 from kera_hw.types import (
@@ -48,7 +50,8 @@ class Flattener:
     """Evaluates regions symbolically: values are references to scalar nodes being built."""
 
     def __init__(
-        self, store: Store, meter: Meter, initiation_interval: int = 1, carry_logic: bool = False
+        self, store: Store, meter: Meter, initiation_interval: int = 1, carry_logic: bool = False,
+        kept: dict[str, int] | None = None,
     ) -> None:
         self.store = store
         self.meter = meter
@@ -56,6 +59,7 @@ class Flattener:
         self._expander = Expander(exact_apart.EXPANSIONS)
         self._scopes: Scopes = ()
         self._in_general = False
+        self.memories = Memories(self.builder, kept or {})
         self._ordered: dict[Region, list[tuple[Node, int]]] = {}
         self._checked: set[Node] = set()
 
@@ -93,6 +97,12 @@ class Flattener:
 
     def _apply(self, node: Node, args: list[Value]) -> list[Value]:
         self._check(node)
+        stored = next((arg for arg in args if isinstance(arg, Stored)), None)
+        if stored is not None:
+            handler = _ON_MEMORIES.get(node.opcode)
+            if handler is None:
+                raise Unkept(stored.name, f"`{node.opcode}` takes it as a whole")
+            return handler(self, node, args)
         if floats.is_computing(node):
             over_floats = floats.handler_of(node)
             if over_floats is not None:
@@ -134,7 +144,7 @@ class Flattener:
         shape = next((arg.shape for arg in args if isinstance(arg, Tensor)), ())
         count = max((len(arg.items) for arg in args if isinstance(arg, Tensor)), default=1)
         tensor = any(isinstance(arg, Tensor) for arg in args)
-        columns = [arg.items if isinstance(arg, Tensor) else (arg,) * count for arg in args]
+        columns = [arg.items if isinstance(arg, Tensor) else items_of(arg) * count for arg in args]
         rows = [self.builder.outputs("integer.add_carry", *row) for row in zip(*columns)]
         return [rebuild([row[k] for row in rows], shape, tensor) for k in (0, 1)]
 
@@ -168,7 +178,7 @@ class Flattener:
             active = self.builder.op("bits.and", active, goes_on)
             if self.builder.value(active) == 0:
                 break
-            after = self.run(body, [*carried, *captures])
+            after = self._under(Condition(active, 1, active), body, [*carried, *captures])
             carried = [self._choose(active, new, old) for new, old in zip(after, carried)]
         return carried
 
@@ -177,7 +187,9 @@ class Flattener:
             assert isinstance(otherwise, Tensor)
             pairs = zip(then.items, otherwise.items)
             return Tensor(then.shape, tuple(self._select(condition, a, b) for a, b in pairs))
-        assert isinstance(otherwise, Ref)
+        if isinstance(then, Stored) and isinstance(otherwise, Stored):
+            return self.memories.joined(then, otherwise)
+        assert isinstance(then, Ref) and isinstance(otherwise, Ref)
         return self._select(condition, then, otherwise)
 
     def _select(self, condition: Ref, then: Ref, otherwise: Ref) -> Ref:
@@ -198,17 +210,62 @@ class Flattener:
         known = self.builder.value(selector)
         if known is not None:
             return self.run(regions[min(known, len(regions) - 1)], captures)
-        sides = [self.run(region, captures) for region in regions]
+        sides = self._sides(selector, regions, captures)
         if selector.type == BOOL:
             return [self._choose(selector, then, other) for other, then in zip(*sides)]
         results: list[Value] = []
         for choices in zip(*sides):
+            if isinstance(choices[0], Stored):
+                results.append(self._joined(choices))
+                continue
             columns = zip(*(items_of(choice) for choice in choices))
             picked = [self._pick(selector, column) for column in columns]
             model = choices[0]
             shape = model.shape if isinstance(model, Tensor) else ()
             results.append(rebuild(picked, shape, isinstance(model, Tensor)))
         return results
+
+    def _under(self, condition: Condition, region: Region, args: list[Value]) -> list[Value]:
+        """A region's results, memories written only where the condition holds."""
+        self.memories.enter(condition)
+        results = self.run(region, args)
+        self.memories.leave()
+        for value in results:
+            if isinstance(value, Stored):
+                self.memories.check_latest(value)
+        return results
+
+    def _sides(self, selector: Ref, regions: tuple[Region, ...], captures: list[Value]) -> list[list[Value]]:
+        """The results of all branches, each of which finds memories as those before it have left them."""
+        if not any(isinstance(value, Stored) for value in captures):
+            return [self.run(region, captures) for region in regions]
+        entered, sides = self.memories.present(), list[list[Value]]()
+        for number, region in enumerate(regions):
+            present = [self.memories.current(value, entered) for value in captures]
+            holds = chosen(self.builder, selector, number, len(regions))
+            sides.append(self._under(Condition(selector, number, holds), region, present))
+        return sides
+
+    def _joined(self, choices: tuple[Value, ...]) -> Value:
+        """A memory behind several branches."""
+        first = choices[0]
+        assert isinstance(first, Stored)
+        for other in choices[1:]:
+            assert isinstance(other, Stored)
+            first = self.memories.joined(first, other)
+        return first
+
+    def read_memory(self, _node: Node, args: list[Value]) -> list[Value]:
+        memory, *indices = args
+        assert isinstance(memory, Stored)
+        return [self.memories.read(memory, cast("list[Ref]", indices))]
+
+    def write_memory(self, node: Node, args: list[Value]) -> list[Value]:
+        memory, value, *indices = args
+        if not isinstance(memory, Stored):
+            raise Unkept(cast(Stored, value).name, f"`{node.opcode}` takes it as a value")
+        assert isinstance(value, Ref)
+        return [self.memories.write(memory, value, cast("list[Ref]", indices))]
 
     def _pick(self, selector: Ref, column: tuple[Ref, ...]) -> Ref:
         return self._on_raw(lambda *raws: self.builder.pick(selector, raws), *column)
@@ -272,6 +329,16 @@ LOWERINGS: dict[str, _Method] = {
     "integer.add_carry": Flattener.add_carry,
 }
 """Operations on anything but floats, and those that move floats as bits."""
+
+_ON_MEMORIES: dict[str, _Method] = {
+    "tensor.index": Flattener.read_memory,
+    "tensor.update": Flattener.write_memory,
+    "control.call": Flattener.call,
+    "control.loop": Flattener.loop,
+    "control.while": Flattener.while_,
+    "control.branch": Flattener.branch,
+}
+"""What there is for memories: an element is read or written, and control that hands them on."""
 
 TABLE: TargetTable[object] = TargetTable(
     "rtl", floats.NOUN, {**LOWERINGS, **floats.HANDLERS}
@@ -358,19 +425,32 @@ def _check_export(export: Export) -> None:
             ))
 
 
-def _states(export: Export, flattener: Flattener) -> tuple[list[FlatState], list[tuple[Type, int]]]:
-    states: list[FlatState] = []
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """State as it is declared: registers by scalar, memories, and the words of those that are memories."""
+
+    states: list[FlatState]
+    words: dict[str, list[int]]
+
+
+def _states(export: Export, flattener: Flattener) -> _Declared:
+    found = _Declared([], {})
     for var in export.state:
         value = flattener.run(Region((), (var.initial,)), [])[0]
-        items = items_of(value)
         kind = element_type(var.initial.type)
-        for i, item in enumerate(items):
+        width = width_of(kind)
+        raws: list[int] = []
+        for item in items_of(value):
             raw = flattener.builder.value(item)
             assert raw is not None, "an initial state is constant"
-            width = width_of(kind)
+            raws.append(raw & ((1 << width) - 1))
+        if var.name in flattener.memories.kept:
+            found.words[var.name] = raws
+            continue
+        for i, raw in enumerate(raws):
             name = var.name if isinstance(value, Ref) else f"{var.name}_{i}"
-            states.append(FlatState(name, width, kind, raw & ((1 << width) - 1), var.origin))
-    return states, [(var.initial.type, len(var.name)) for var in export.state]
+            found.states.append(FlatState(name, width, kind, raw, var.origin))
+    return found
 
 
 def flatten_export(
@@ -384,21 +464,46 @@ def flatten_export(
     saved = store.origin
     try:
         _check_export(export)
-        check_state(export)
-        check_ports(export)
-        return _flatten(export, store, initiation_interval, carry_logic)
+        return _with_memories(export, store, initiation_interval, carry_logic)
     except LoweringError as problem:
         return problem.diagnostic
     finally:
         store.origin = saved
 
 
-def _flatten(export: Export, store: Store, initiation_interval: int, carry_logic: bool) -> FlatDesign:
+def _with_memories(
+    export: Export, store: Store, initiation_interval: int, carry_logic: bool
+) -> FlatDesign:
+    """The design with such state in memories as can be, or is better, there."""
+    kept, reasons = candidates(export), dict[str, str]()
+    small = registers_suffice(export)
+    while True:
+        check_state(export, kept, reasons)
+        check_ports(export, kept)
+        try:
+            flat, memories = _flatten(export, store, initiation_interval, carry_logic, kept)
+        except Unkept as fault:
+            reasons[fault.name] = fault.reason
+            if fault.axis is None:
+                del kept[fault.name]
+            else:
+                kept[fault.name] = fault.axis
+            continue
+        apart = memories.better_apart(small)
+        if apart is None:
+            return flat
+        del kept[apart]
+
+
+def _flatten(
+    export: Export, store: Store, initiation_interval: int, carry_logic: bool, kept: dict[str, int]
+) -> tuple[FlatDesign, Memories]:
     meter = Meter(export.name)
-    flattener = Flattener(store, meter, initiation_interval, carry_logic)
+    flattener = Flattener(store, meter, initiation_interval, carry_logic, kept)
     buses = parameter_buses(export)
     inputs = place_leaves(buses)
-    states, _ = _states(export, flattener)
+    declared_state = _states(export, flattener)
+    states = declared_state.states
     kinds = [leaf.type for leaf in inputs] + [state.type for state in states]
     builder = flattener.builder
     declared = dict(zip((bus for bus, _ in buses), export.places))
@@ -408,14 +513,25 @@ def _flatten(export: Export, store: Store, initiation_interval: int, carry_logic
         store.origin = place
         items.append(floats.entering(builder, kind, store.param(index, kind)))
     store.origin = None
+    memories = flattener.memories
+    leaves = len(export.region.params) - len(export.state)
     args: list[Value] = []
     used = 0
-    for kind in export.region.params:
+    for number, kind in enumerate(export.region.params):
+        var = export.state[number - leaves] if number >= leaves else None
+        if var is not None and var.name in kept:
+            args.append(memories.declare(var, declared_state.words[var.name], len(kinds)))
+            continue
         count = int(np.prod(shape_of(kind), dtype=np.int64))
         args.append(rebuild(items[used : used + count], shape_of(kind), isinstance(kind, TensorType)))
         used += count
     assert used == len(items), "leaves of the ports and of the region differ"
-    results = [ref for value in flattener.run(export.region, args) for ref in items_of(value)]
+    results: list[Ref] = []
+    for value in flattener.run(export.region, args):
+        if isinstance(value, Stored):
+            memories.check_latest(value)
+        else:
+            results += items_of(value)
     out_buses = result_buses(export)
     outputs = place_leaves(out_buses)
     assert len(results) == len(outputs) + len(states), "leaves of the results and of the region differ"
@@ -424,9 +540,10 @@ def _flatten(export: Export, store: Store, initiation_interval: int, carry_logic
         store.origin = store.origins.get(ref.node)
         results[k] = floats.leaving(builder, kind, ref)
     store.origin = None
-    return FlatDesign(
+    made = FlatDesign(
         name=export.name,
-        region=store.region(kinds, results),
+        region=store.region([*kinds, *(memory.type for memory in memories.made)],
+                            [*results, *memories.results()]),
         inputs=tuple(inputs),
         outputs=tuple(outputs),
         states=tuple(states),
@@ -434,4 +551,6 @@ def _flatten(export: Export, store: Store, initiation_interval: int, carry_logic
         out_buses=bus_widths(out_buses),
         origins=store.origins,
         general=meter.shares(),
+        memories=tuple(memories.made),
     )
+    return made, memories

@@ -10,7 +10,7 @@ from kera_hw.graph.node import Node, Ref
 from kera_hw.interp import run_region
 from kera_hw.ops.spec import Array
 from kera_hw.rtl.lower.builder import Builder, carrier
-from kera_hw.rtl.lower.values import Tensor, Value, elementwise
+from kera_hw.rtl.lower.values import Tensor, Value, elementwise, items_of
 from kera_hw.types import BOOL, element_type, shape_of
 
 Handler = Callable[[Builder, Node, list[Value]], list[Value]]
@@ -159,10 +159,10 @@ def permute(_b: Builder, node: Node, args: list[Value]) -> list[Value]:
 
 def broadcast(_b: Builder, node: Node, args: list[Value]) -> list[Value]:
     shape = shape_of(node.types[0])
-    source = args[0]
-    if isinstance(source, Ref):
+    if isinstance(args[0], Ref):
         count = int(np.prod(shape, dtype=np.int64))
-        return [Tensor(shape, (source,) * count)]
+        return [Tensor(shape, (args[0],) * count)]
+    source = _tensor(args[0])
     return [source.take(np.broadcast_to(source.indices(), shape))]
 
 
@@ -210,13 +210,13 @@ def iota(builder: Builder, node: Node, _args: list[Value]) -> list[Value]:
 
 
 def stack(_b: Builder, node: Node, args: list[Value]) -> list[Value]:
-    items = [ref for arg in args for ref in (arg.items if isinstance(arg, Tensor) else (arg,))]
+    items = [ref for arg in args for ref in items_of(arg)]
     return [Tensor(shape_of(node.types[0]), tuple(items))]
 
 
 def shift_in(_b: Builder, _node: Node, args: list[Value]) -> list[Value]:
     source = _tensor(args[0])
-    added = args[1].items if isinstance(args[1], Tensor) else (args[1],)
+    added = items_of(args[1])
     return [Tensor(source.shape, (source.items + added)[len(added) :])]
 
 

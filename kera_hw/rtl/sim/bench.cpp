@@ -58,6 +58,7 @@ struct Prediction {
   bool skid[N_IN] = {}, shown[N_OUT] = {};
   bool offered[N_IN], taken[N_IN], in_ready[N_IN], out_valid[N_OUT], first[N_OUT], ready[N_OUT];
   bool rst, moves, leaves, admitted;
+  uint64_t clearing = 0;  // cycles until memories hold their initial words again
 
   void update(bool reset, const bool* in_valid, const bool* out_ready) {
     const bool result = !due_at.empty() && due_at.front() <= moved;
@@ -71,7 +72,7 @@ struct Prediction {
     }
     moves = !result || begun;
     leaves = result && begun;
-    const bool takes = moves && moved >= next_at && !rst;
+    const bool takes = moves && moved >= next_at && clearing == 0 && !rst;
     for (int k = 0; k < N_IN; k++) {
       offered[k] = skid[k] || in_valid[k];
       whole = whole && (COLLECTS_WHOLE ? have[k] == IN[k].beats : have[k] == IN[k].beats - 1 && offered[k]);
@@ -84,7 +85,8 @@ struct Prediction {
     }
   }
   void clock() {
-    if (rst) { *this = Prediction(); return; }
+    if (rst) { *this = Prediction(); clearing = RESET_CYCLES; return; }
+    if (clearing) clearing--;
     for (int k = 0; k < N_IN; k++) {
       skid[k] = REGISTERED_READY && offered[k] && !taken[k];
       have[k] = admitted ? (COLLECTS_WHOLE ? taken[k] : 0) : have[k] + taken[k];

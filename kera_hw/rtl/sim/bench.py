@@ -121,7 +121,7 @@ def simulate(
 def _cycle_limit(emitted: Emitted, items: int, traffic: Traffic) -> int:
     """Cycles after which results count as missing: far more than the slowest traffic takes."""
     slow = 100 / max(1, min(traffic.valid_percent, traffic.ready_percent))
-    start = (traffic.reset_at_cycle or 0) + 100
+    start = (traffic.reset_at_cycle or 0) + 2 * emitted.reset_cycles + 100
     pace, sides = emitted.pace, 1
     if traffic.in_turn:
         sides = len(emitted.port_plan.channels)
@@ -171,6 +171,7 @@ def build_bench(
         "INTERVAL": 1 if core is None else core.initiation_interval,
         "OWN_PACE": int(emitted.own_pace),
         "COLLECTS_WHOLE": int(plan.collects_whole), "REGISTERED_READY": int(plan.registered_ready),
+        "RESET_CYCLES": emitted.reset_cycles,
     }
     header.write_text("".join(f"#define {name} {value}\n" for name, value in values.items()))
     source = resources.files("kera_hw.rtl.sim").joinpath("bench.cpp").read_text("utf-8")

@@ -11,9 +11,10 @@ from kera_hw.rtl.techmap.after import shown_by_states
 from kera_hw.rtl.techmap.controls import place_controls, with_controls
 from kera_hw.rtl.techmap.cover import Coverer
 from kera_hw.rtl.techmap.finish import Finisher
-from kera_hw.rtl.techmap.items import Parameter, Present
+from kera_hw.rtl.techmap.items import Parameter, Present, Writing
 from kera_hw.rtl.techmap.linearise import rebuild_parities
 from kera_hw.rtl.techmap.mapper import Mapper
+from kera_hw.rtl.techmap.memories import Written
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import Capabilities, Controls, MapOptions, capabilities
 from kera_hw.rtl.techmap.source import Source
@@ -21,7 +22,8 @@ from kera_hw.rtl.techmap.wide import narrowed
 from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits
 from kera_hw.schedule.fpga.device import Device, find_device
 from kera_hw.schedule.fpga.netlist import Netlist, Output, StateReg
-from kera_hw.types import Type
+from kera_hw.schedule.fpga.units import Storage
+from kera_hw.types import TensorType, Type
 
 __all__ = ["Logic", "MapOptions", "logic_of", "map_design", "netlist_of"]
 
@@ -41,6 +43,8 @@ class Logic:
     results: tuple[Bits, ...]
     nexts: tuple[Bits, ...]
     notes: tuple[str, ...]
+    storages: tuple[Storage, ...] = ()
+    written: tuple[Written, ...] = ()
 
 
 def logic_of(flat: FlatDesign, device: str, clock_ps: int, options: MapOptions) -> Logic:
@@ -59,20 +63,38 @@ def logic_of(flat: FlatDesign, device: str, clock_ps: int, options: MapOptions) 
     mapper = Mapper(Source(flat, held), net, able, flat.origins, map_step)
     _seed(mapper, net, flat)
     mapper.run()
-    vectors = [_low(mapper, ref, width) for ref, width in zip(flat.region.results, mapper.source.widths())]
+    outputs, scalars = len(flat.outputs), len(flat.outputs) + len(flat.states)
+    widths = mapper.source.widths()[:scalars]
+    vectors = [_low(mapper, ref, width) for ref, width in zip(flat.region.results, widths)]
+    net.origin = None
+    written = mapper.memories.written(net, mapper.word)
+    written = mapper.memories.live(net, vectors, written)
+    vectors += [bits for write in written for bits in write.vectors()]
     net, vectors = rebuild_parities(net, vectors, able.lut_inputs)
-    others, nexts = vectors[: len(flat.outputs)], vectors[len(flat.outputs) :]
+    others, nexts, rest = vectors[:outputs], vectors[outputs:scalars], vectors[scalars:]
     others = shown_by_states(net, others, flat.states, nexts, part)
-    return Logic(flat, tuple(held), part, able, net, tuple(others), tuple(nexts), tuple(mapper.notes))
+    placed = tuple(
+        replace(write, address=rest[3 * k], word=rest[3 * k + 1], condition=rest[3 * k + 2])
+        for k, write in enumerate(written)
+    )
+    return Logic(
+        flat, tuple(held), part, able, net, tuple(others), tuple(nexts), tuple(mapper.notes),
+        tuple(mapper.memories.storages), placed,
+    )
 
 
 def netlist_of(logic: Logic, controls: Controls) -> Netlist:
     """The logic covered by cells, states written with such controls as pay."""
     flat, net, others = logic.flat, logic.net.fork(), logic.results
     coverer = Coverer(net, logic.able.lut_inputs)
-    written = with_controls(net, coverer, others, flat.states, logic.nexts, logic.device, controls)
-    vectors = [*others, *(bits for state in written for bits in state.vectors())]
-    finisher = Finisher(net, coverer.cover(vectors), logic.able)
+    stored = [bits for write in logic.written for bits in write.vectors()]
+    others_and_stored = [*others, *stored]
+    written = with_controls(net, coverer, others_and_stored, flat.states, logic.nexts, logic.device, controls)
+    vectors = [*others_and_stored, *(bits for state in written for bits in state.vectors())]
+    finisher = Finisher(net, coverer.cover(vectors), logic.able, logic.storages)
+    for write in logic.written:
+        net.origin = write.origin
+        finisher.writes(net.make(Writing(0, write.vectors(), write.memory, write.number)))
     state_bits = [net.bits(Present(state.width_bits, (), i)) for i, state in enumerate(flat.states)]
     input_bits = [net.bits(Parameter(leaf.width_bits, (), leaf.bus, leaf.low)) for leaf in flat.inputs]
     finisher.require_all([*input_bits, *state_bits, *vectors])
@@ -111,6 +133,8 @@ def _seed(mapper: Mapper, net: Net, flat: FlatDesign) -> None:
         assert isinstance(index, int)
         net.origin = flat.origins.get(node)
         kind: Type = node.types[0]
+        if isinstance(kind, TensorType):
+            continue  # a memory
         if index < len(flat.inputs):
             leaf = flat.inputs[index]
             bits = net.bits(Parameter(leaf.width_bits, (), leaf.bus, leaf.low))

@@ -19,7 +19,7 @@ from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.source import Source
 from kera_hw.rtl.techmap.words import Word
 from kera_hw.schedule.fpga.bits import Bits, concat, const_bits
-from kera_hw.types import BoolType, IntType
+from kera_hw.types import BoolType, IntType, TensorType
 
 _LEAST_RUNGS = 3
 _MOST_BITS = 12
@@ -66,6 +66,11 @@ class Case:
         return len(self.rungs) >= _LEAST_RUNGS and (self.tabled or self.exact)
 
 
+def is_choice(node: Node) -> bool:
+    """Whether a node chooses between scalars; between versions of a memory it is a conditional write."""
+    return node.opcode == "control.select" and not isinstance(node.types[0], TensorType)
+
+
 class Finder:
     """Finds ladders in a flat region."""
 
@@ -79,7 +84,7 @@ class Finder:
         found: dict[Node, Case] = {}
         inner: set[Node] = set()
         for node in reversed(self.source.nodes):
-            if node.opcode != "control.select" or node in inner or node in linear:
+            if not is_choice(node) or node in inner or node in linear:
                 continue
             case = self.case(node, linear)
             if case is not None and case.usable:
@@ -103,7 +108,7 @@ class Finder:
         while pending:  # the last node first: what reads a selection comes before it
             ref = by_place[-heappop(pending)]
             here, mask = numbers[ref], None
-            is_rung = ref.node.opcode == "control.select" and ref.node not in linear
+            is_rung = is_choice(ref.node) and ref.node not in linear
             if is_rung and readers[ref] == self.source.uses[ref]:
                 mask = self._mask(ref.node.inputs[0], value)
             if mask is None:

@@ -2,25 +2,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import Any
 
 from kera_hw.graph.node import Origin, join_origins
 from kera_hw.rtl.techmap import items, truth
 from kera_hw.rtl.techmap.cover import Cover
-from kera_hw.rtl.techmap.items import Gate, Item, Product, Sum
+from kera_hw.rtl.techmap.items import Gate, Item, Product, Reading, Sum, Writing
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import Capabilities
 from kera_hw.schedule.fpga import cells as out
 from kera_hw.schedule.fpga.bits import Bits, bits_width, cell_bits, concat, const_bits, slice_bits
-from kera_hw.schedule.fpga.units import IterativeUnit, Memory
+from kera_hw.schedule.fpga.units import IterativeUnit, Memory, ReadPort, Storage, WritePort
 
 
 class Finisher:
     """Writes items as cells. ``place`` gives the final vector of a vector of items."""
 
-    def __init__(self, net: Net, chosen: Cover, able: Capabilities) -> None:
+    def __init__(
+        self, net: Net, chosen: Cover, able: Capabilities, storages: Sequence[Storage] = ()
+    ) -> None:
+        self.storages = storages
+        self._writes: list[int] = []
         self.net = net
         self.cover = chosen
         self.able = able
@@ -37,9 +43,10 @@ class Finisher:
         )
 
     def require_all(self, vectors: Iterable[Bits]) -> None:
-        """Write everything ``vectors`` need, in order of the items."""
+        """Write everything ``vectors`` need, in order of the items, and writes of memories with the first."""
         needed: set[int] = set()
         pending = [s.cell for bits in vectors for s in bits if s.cell is not None]
+        pending += [index for index in self._writes if index not in self._placed]
         while pending:
             index = pending.pop()
             if index in needed:
@@ -48,8 +55,46 @@ class Finisher:
             pending.extend(s.cell for bits in self._inputs(index) for s in bits if s.cell is not None)
         for index in needed:
             self._count_loads(index)
-        for index in sorted(needed):
+        for index in self._ordered(needed):
             self._write(index)
+
+    def writes(self, index: int) -> None:
+        """Have an item written that nothing reads."""
+        self._writes.append(index)
+
+    def _ordered(self, needed: set[int]) -> Iterable[int]:
+        """Items in their order, accesses to one memory in theirs."""
+        accesses = [k for k in needed if isinstance(self.net.items[k], Reading | Writing)]
+        if not accesses:
+            return sorted(needed)
+        behind: dict[int, list[int]] = {}  # an access and those that come after it
+
+        def place(index: int) -> tuple[int, tuple[int, int], int]:
+            item = self.net.items[index]
+            assert isinstance(item, Reading | Writing)
+            return item.memory, item.order, index
+
+        accesses.sort(key=place)
+        for one, other in pairwise(accesses):
+            if place(one)[0] == place(other)[0]:
+                behind.setdefault(one, []).append(other)
+        for index in needed:
+            for source in {s.cell for bits in self._inputs(index) for s in bits}:
+                if source in needed:
+                    assert source is not None
+                    behind.setdefault(source, []).append(index)
+        waits = Counter(after for others in behind.values() for after in others)
+        ready = [index for index in needed if not waits[index]]
+        heapify(ready)
+        order: list[int] = []
+        while ready:
+            order.append(heappop(ready))
+            for after in behind.get(order[-1], ()):
+                waits[after] -= 1
+                if not waits[after]:
+                    heappush(ready, after)
+        assert len(order) == len(needed), "accesses to a memory wait for each other"
+        return order
 
     def _count_loads(self, index: int) -> None:
         """Count the loads of every bit that an item reads: a broadcast bit feeds them all."""
@@ -224,6 +269,17 @@ def _stored(finisher: Finisher, index: int, item: items.Stored, ins: tuple[Bits,
     return out.Call(width=item.width, unit=memory, arguments=ins)
 
 
+def _reading(finisher: Finisher, index: int, item: items.Reading, ins: tuple[Bits, ...]) -> out.Cell:
+    storage = finisher.storages[item.memory]
+    port = ReadPort(name=f"{storage.name}.read{item.port}", storage=storage)
+    return out.Call(width=item.width, unit=port, arguments=ins)
+
+
+def _writing(finisher: Finisher, index: int, item: items.Writing, ins: tuple[Bits, ...]) -> out.Cell:
+    storage = finisher.storages[item.memory]
+    return out.Call(width=0, unit=WritePort(name=f"{storage.name}.write", storage=storage), arguments=ins)
+
+
 def _iteration(finisher: Finisher, index: int, item: items.Iteration, ins: tuple[Bits, ...]) -> out.Cell:
     unit = IterativeUnit(
         name=finisher.unit_name("iterative"), registers=item.registers, step=item.step, count=item.count
@@ -238,6 +294,8 @@ CELLS: Mapping[type[Item], Callable[[Finisher, int, Any, tuple[Bits, ...]], out.
     items.Table: _table,
     items.Stored: _stored,
     items.Iteration: _iteration,
+    items.Reading: _reading,
+    items.Writing: _writing,
     items.Parameter: lambda _, __, item, ___: out.Input(width=item.width, bus=item.bus, low=item.low),
     items.Present: lambda _, __, item, ___: out.StateOut(width=item.width, state=item.state),
     items.Left: lambda _, __, item, ___: out.StateNext(width=item.width, state=item.state),

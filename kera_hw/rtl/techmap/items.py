@@ -115,6 +115,35 @@ class Iteration(Item):
 
 
 @dataclass(frozen=True, slots=True)
+class Reading(Item):
+    """A word of a memory, by its index: as it is after that many writes of the item; ``port`` is its own."""
+
+    memory: int
+    writes: int
+    port: int
+
+    delay: ClassVar[int] = 30
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Its place among the accesses to its memory."""
+        return self.writes, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Writing(Item):
+    """Write ``number`` into a memory, from 1: ``ins`` are address, word and condition. It has no width."""
+
+    memory: int
+    number: int
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Its place among the accesses to its memory."""
+        return self.number, 0
+
+
+@dataclass(frozen=True, slots=True)
 class Parameter(Item):
     """Bits of an input bus."""
 

@@ -19,6 +19,7 @@ from kera_hw.rtl.techmap.combinations import summands as _summands
 from kera_hw.rtl.techmap.demand import demanded
 from kera_hw.rtl.techmap.items import Iteration
 from kera_hw.rtl.techmap.linear import Target
+from kera_hw.rtl.techmap.memories import Memories
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import Capabilities
 from kera_hw.rtl.techmap.source import Source
@@ -27,13 +28,13 @@ from kera_hw.rtl.techmap.words import Word
 from kera_hw.schedule.fpga.bits import slice_bits
 from kera_hw.support import KeraError
 from kera_hw.target import GAP
-from kera_hw.types import BoolType, IntType
+from kera_hw.types import BoolType, IntType, TensorType
 
 _SUMS = frozenset({"integer.add", "integer.sub", "integer.neg"})
 _PRODUCTS = frozenset({"integer.mul", "integer.mul_wide"})
 MAPPED = frozenset(scalar.RULES) | _SUMS | _PRODUCTS | {
     "compare.eq", "compare.ne", "control.loop", "core.constant", "core.param", "integer.add_carry",
-    "integer.saturating_mul", "tensor.index",
+    "integer.saturating_mul", "tensor.index", "tensor.update",
 }
 """What a flat region may hold."""
 _MAX_SHARED = 24
@@ -64,7 +65,8 @@ class Mapper:
         self._roots = self._find_roots()
         self._in_logic: set[Node] = set()
         self._spare_dsps = self._allot_dsps()
-        self._tables = Tables(source, able)
+        self.memories = Memories(source, able)
+        self._tables = Tables(source, able, self.memories.blocks())
         self._cases, self._inside = cases.Finder(source).cases(self._linear)
         self.notes += filter(None, [self._tables.note()])
         self._combinations: dict[Ref, LinearCombination] = {}
@@ -379,7 +381,12 @@ class Mapper:
         opcode = node.opcode
         if opcode in ("core.constant", "core.param") or node in self._inside:
             return
+        if isinstance(node.types[0], TensorType):
+            return  # a version of a memory: writes are made in the end
         ref = Ref(node, 0)
+        if self.memories.is_read(node):
+            self._settle(ref, self.memories.read(self.net, node, self.word(node.inputs[1])))
+            return
         if opcode == "tensor.index":
             index = self.word(node.inputs[1])
             self._settle(ref, self._tables.read(self.net, node, index, self.wanted[ref]))

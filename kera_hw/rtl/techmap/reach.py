@@ -35,7 +35,7 @@ Facts = dict[Ref, Interval]
 
 def state_intervals(flat: FlatDesign) -> list[Interval | None]:
     """For every state an interval that it never leaves; None for any value."""
-    nexts = flat.region.results[len(flat.outputs) :]
+    nexts = flat.region.results[len(flat.outputs) :][: len(flat.states)]
     nodes = toposort([ref.node for ref in nexts], lambda node: (ref.node for ref in node.inputs))
     if len(nodes) > _MOST_NODES or not any(map(_may_shrink, flat.states)):
         return [None] * len(flat.states)
@@ -71,7 +71,7 @@ def _read_states(flat: FlatDesign, nodes: Sequence[Node]) -> dict[Ref, int]:
     found: dict[Ref, int] = {}
     for node in nodes:
         index = node.attr("index") if node.opcode == "core.param" else None
-        if isinstance(index, int) and index >= len(flat.inputs):
+        if isinstance(index, int) and 0 <= index - len(flat.inputs) < len(flat.states):
             found[Ref(node, 0)] = index - len(flat.inputs)
     return found
 

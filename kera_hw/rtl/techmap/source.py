@@ -49,9 +49,12 @@ class Source:
             self._constants[node] = value
             self.ranges[Ref(node, 0)] = (value, value)
             return
+        if isinstance(node.types[0], TensorType):
+            return  # a version of a memory
         for i, kind in enumerate(node.types):
             ref = Ref(node, i)
-            if node.opcode == "core.param" or len(node.types) > 1:
+            stored = node.opcode == "tensor.index" and node.inputs[0] not in self.ranges
+            if node.opcode == "core.param" or len(node.types) > 1 or stored:
                 self.ranges[ref] = self._held(node) or raw_interval(kind)
                 continue
             shape = OpShape(tuple(item.type for item in node.inputs), kind, dict(node.attrs))
@@ -66,6 +69,7 @@ class Source:
         return self.held[index - len(self.flat.inputs)]
 
     def widths(self) -> list[int]:
-        """Low bits of every result that count."""
+        """Low bits of every result that count; 1 for a memory."""
         states = [state.width_bits for state in self.flat.states]
-        return [*(width_of(ref.type) for ref in self.results[: len(self.flat.outputs)]), *states]
+        scalars = [*(width_of(ref.type) for ref in self.results[: len(self.flat.outputs)]), *states]
+        return scalars + [1] * (len(self.results) - len(scalars))

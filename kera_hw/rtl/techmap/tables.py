@@ -18,16 +18,16 @@ _LEAST_BITS = 1024
 
 
 class Tables:
-    """The tables of one design, largest first into the block RAMs there are."""
+    """The tables of one design, largest first into the block RAMs there are but for those ``taken``."""
 
-    def __init__(self, source: Source, able: Capabilities) -> None:
+    def __init__(self, source: Source, able: Capabilities, taken: int = 0) -> None:
         self._able = able
         self._source = source
         device = able.model.device
-        left = able.bram_count
+        left = able.bram_count - taken
         found: list[tuple[int, int, Node]] = []
         for node in source.nodes:
-            if node.opcode != "tensor.index":
+            if node.opcode != "tensor.index" or node.inputs[0].node not in source.tables:
                 continue
             contents = source.tables[node.inputs[0].node]
             width = self._width(contents)[0]

@@ -23,7 +23,12 @@ def read_masks(netlist: Netlist) -> list[int]:
 
 def netlist_luts(netlist: Netlist, device: Device) -> int:
     """LUTs of all cells and units; independent of the schedule."""
-    exact, shared = 0.0, sum(unit.luts(device) for unit in netlist.units())
+    exact, shared = 0.0, 0.0
+    for unit in netlist.units():
+        if unit.keeps_luts(device):
+            exact += unit.luts(device)
+        else:
+            shared += unit.luts(device)
     for cell, read in zip(netlist.cells, read_masks(netlist)):
         if cell.keeps_luts(device):
             exact += cell.luts(device, read)
@@ -50,7 +55,18 @@ def netlist_brams(netlist: Netlist, device: Device) -> int:
 
 def has_valid(netlist: Netlist, interface: str, initiation_interval: int) -> bool:
     """Whether items come with a valid bit: without a handshake, where something between two would matter."""
-    return interface != "none" or bool(netlist.states) or initiation_interval > 1
+    kept = bool(netlist.states) or any(unit.keeps_items for unit in netlist.units())
+    return interface != "none" or kept or initiation_interval > 1
+
+
+def reset_ffs(reset_cycles: int) -> int:
+    """Flip-flops that write memories' initial words after a reset: a counter, and whether it counts."""
+    return (reset_cycles - 1).bit_length() + 1 if reset_cycles else 0
+
+
+def reset_luts(reset_cycles: int) -> int:
+    """LUTs for the same."""
+    return (reset_cycles - 1).bit_length() + 4 if reset_cycles else 0
 
 
 SHORT_INITIATION_INTERVAL = 4

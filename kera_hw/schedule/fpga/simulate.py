@@ -1,12 +1,13 @@
 """Reference simulation of cell netlists, item by item or on whole batches, by what each cell computes.
 
-Cells that depend on state are computed one item at a time on plain integers, the others on batches.
+Cells that depend on state are computed one item at a time on plain integers, the others on batches. Accesses
+to memories act in the order of their cells.
 """
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kera_hw.schedule.fpga.cells import Input, StateNext, StateOut, WriteControl
+from kera_hw.schedule.fpga.cells import Call, Input, StateNext, StateOut, WriteControl
 from kera_hw.schedule.fpga.netlist import Netlist, StateReg
 from kera_hw.schedule.fpga.values import Value, array, gather, unpacked
 
@@ -49,7 +50,8 @@ def _stateful(netlist: Netlist) -> set[int]:
     found: set[int] = set()
     for index, cell in enumerate(netlist.cells):
         read = (s.cell for bits in cell.operands() for s in bits)
-        if isinstance(cell, StateOut | StateNext) or any(driver in found for driver in read):
+        kept = isinstance(cell, Call) and cell.unit.keeps_items
+        if kept or isinstance(cell, StateOut | StateNext) or any(driver in found for driver in read):
             found.add(index)
     return found
 
@@ -58,6 +60,7 @@ def _sequence(
     netlist: Netlist, stateful: set[int], batch: Mapping[int, Value], count: int,
 ) -> dict[str, list[int]]:
     registers = [state.initial & (1 << state.width) - 1 for state in netlist.states]
+    kept: dict[str, object] = {}
     columns = {index: unpacked(values, count) for index, values in batch.items()}
     order = sorted(stateful)
     out: dict[str, list[int]] = {output.bus: [] for output in netlist.outputs}
@@ -67,6 +70,8 @@ def _sequence(
             cell = netlist.cells[index]
             if isinstance(cell, StateOut):
                 now[index] = registers[cell.state]
+            elif isinstance(cell, Call) and cell.unit.keeps_items:
+                now[index] = cell.unit.act([gather(bits, now, None) for bits in cell.operands()], kept)
             elif not isinstance(cell, StateNext):
                 now[index] = cell.evaluate([gather(bits, now, None) for bits in cell.operands()])
         registers = [_following(state, value, now) for state, value in zip(netlist.states, registers)]

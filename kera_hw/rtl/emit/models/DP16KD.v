@@ -1,4 +1,5 @@
-// Simulation model of the ECP5 block RAM, as far as we use it: two read ports on one clock, 18 or 9 bits wide.
+// Simulation model of the ECP5 block RAM, as far as we use it: two ports on one clock, of any width; a word of 18
+// bits is written a byte for each of the address' two lowest bits. A port that writes shows what it did before.
 /* verilator lint_off WIDTH */ // strings of different lengths are compared
 /* verilator lint_off UNUSEDPARAM */
 /* verilator lint_off UNUSEDSIGNAL */
@@ -87,19 +88,31 @@ module DP16KD #(
   reg [17:0] memory [0:1023];
   integer k;
   initial for (k = 0; k < 1024; k = k + 1) memory[k] = ALL[20*k +: 18];
+  wire [17:0] given_a = {DIA17, DIA16, DIA15, DIA14, DIA13, DIA12, DIA11, DIA10, DIA9, DIA8, DIA7, DIA6, DIA5, DIA4, DIA3, DIA2, DIA1, DIA0};
   wire [17:0] word_a = memory[address_a[13:4]];
-  wire [17:0] now_a = DATA_WIDTH_A == 9 ? {9'd0, address_a[3] ? word_a[17:9] : word_a[8:0]} : word_a;
+  wire [4:0] from_a = DATA_WIDTH_A == 18 ? 5'd0 : {1'b0, address_a[3], 3'b000} + {4'd0, address_a[3]} +
+    (DATA_WIDTH_A == 9 ? 5'd0 : DATA_WIDTH_A == 4 ? {2'd0, address_a[2], 2'd0} :
+     DATA_WIDTH_A == 2 ? {2'd0, address_a[2:1], 1'b0} : {2'd0, address_a[2:0]});
+  wire [17:0] all_a = 18'h3ffff >> (18 - DATA_WIDTH_A);
+  wire [17:0] taken_a = DATA_WIDTH_A == 18 ? {{9{address_a[1]}}, {9{address_a[0]}}} : all_a << from_a;
   reg [17:0] kept_a, shown_a;
   always @(posedge CLKA) begin
-    if (CEA) kept_a <= now_a;
+    if (CEA & WEA) memory[address_a[13:4]] <= (word_a & ~taken_a) | ((given_a << from_a) & taken_a);
+    if (CEA & ~WEA) kept_a <= (word_a >> from_a) & all_a;
     if (OCEA) shown_a <= kept_a;
   end
   assign {DOA17, DOA16, DOA15, DOA14, DOA13, DOA12, DOA11, DOA10, DOA9, DOA8, DOA7, DOA6, DOA5, DOA4, DOA3, DOA2, DOA1, DOA0} = REGMODE_A == "OUTREG" ? shown_a : kept_a;
+  wire [17:0] given_b = {DIB17, DIB16, DIB15, DIB14, DIB13, DIB12, DIB11, DIB10, DIB9, DIB8, DIB7, DIB6, DIB5, DIB4, DIB3, DIB2, DIB1, DIB0};
   wire [17:0] word_b = memory[address_b[13:4]];
-  wire [17:0] now_b = DATA_WIDTH_B == 9 ? {9'd0, address_b[3] ? word_b[17:9] : word_b[8:0]} : word_b;
+  wire [4:0] from_b = DATA_WIDTH_B == 18 ? 5'd0 : {1'b0, address_b[3], 3'b000} + {4'd0, address_b[3]} +
+    (DATA_WIDTH_B == 9 ? 5'd0 : DATA_WIDTH_B == 4 ? {2'd0, address_b[2], 2'd0} :
+     DATA_WIDTH_B == 2 ? {2'd0, address_b[2:1], 1'b0} : {2'd0, address_b[2:0]});
+  wire [17:0] all_b = 18'h3ffff >> (18 - DATA_WIDTH_B);
+  wire [17:0] taken_b = DATA_WIDTH_B == 18 ? {{9{address_b[1]}}, {9{address_b[0]}}} : all_b << from_b;
   reg [17:0] kept_b, shown_b;
   always @(posedge CLKB) begin
-    if (CEB) kept_b <= now_b;
+    if (CEB & WEB) memory[address_b[13:4]] <= (word_b & ~taken_b) | ((given_b << from_b) & taken_b);
+    if (CEB & ~WEB) kept_b <= (word_b >> from_b) & all_b;
     if (OCEB) shown_b <= kept_b;
   end
   assign {DOB17, DOB16, DOB15, DOB14, DOB13, DOB12, DOB11, DOB10, DOB9, DOB8, DOB7, DOB6, DOB5, DOB4, DOB3, DOB2, DOB1, DOB0} = REGMODE_B == "OUTREG" ? shown_b : kept_b;

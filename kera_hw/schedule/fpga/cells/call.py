@@ -10,12 +10,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from kera_hw.schedule.fpga.bits import Bits
 from kera_hw.schedule.fpga.cells.cell import Cell, Look
 from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.fpga.values import Value
+
+_ENTRY_BITS = 20
+"""Operands of a call enter so many bits apart, which tells them apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,8 @@ class Unit(ABC):
 
     timed_by_items: ClassVar[bool] = False
     """Whether it must know when an item is in the stage of a call."""
+    keeps_items: ClassVar[bool] = False
+    """Whether what an item leaves in it lasts beyond the item."""
 
     @property
     @abstractmethod
@@ -55,14 +60,18 @@ class Unit(ABC):
     def describe(self) -> str: ...
 
     @abstractmethod
-    def setup_ps(self, device: Device) -> int:
-        """Time that a call's operands take inside before the registers that take them up."""
+    def setup_ps(self, device: Device, operand: int = 0) -> int:
+        """Time that an operand of a call takes inside before the registers that take it up."""
 
     @abstractmethod
     def clk_to_q_ps(self, device: Device) -> int: ...
 
     @abstractmethod
     def luts(self, device: Device) -> float: ...
+
+    def keeps_luts(self, device: Device) -> bool:
+        """Whether its LUTs are counted as synthesis leaves them."""
+        return False
 
     @abstractmethod
     def operand_luts(self, operands: Sequence[Bits]) -> int:
@@ -76,6 +85,10 @@ class Unit(ABC):
 
     @abstractmethod
     def evaluate(self, operands: Sequence[Value]) -> Value: ...
+
+    def act(self, operands: Sequence[int], kept: dict[str, Any]) -> int:
+        """The result of a call of a unit that ``keeps_items``, and what becomes of that, kept by name."""
+        raise TypeError(f"{type(self).__name__} keeps nothing")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +113,11 @@ class Call(Cell):
     def inner_stages(self) -> int:
         return self.unit.latency_cycles
 
+    def entry(self, operand: int) -> int:
+        return operand << _ENTRY_BITS
+
     def logic_ps(self, device: Device, position: int = 0) -> int:
-        return self.unit.setup_ps(device)
+        return self.unit.setup_ps(device, position >> _ENTRY_BITS)
 
     def clk_to_q_ps(self, device: Device, wire_ps: int) -> int:
         return self.unit.clk_to_q_ps(device)

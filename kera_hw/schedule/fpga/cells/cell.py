@@ -68,6 +68,10 @@ class Cell(ABC):
         """Each operand with the number of loads that one of its bits sees in this cell."""
         return [(bits, 1) for bits in self.operands()]
 
+    def entry(self, operand: int) -> int:
+        """The position at which bit 0 of an operand enters; see ``logic_ps``."""
+        return 0
+
     # Time
 
     def inner_stages(self) -> int:
@@ -78,8 +82,8 @@ class Cell(ABC):
     def logic_ps(self, device: Device, position: int = 0) -> int:
         """Time through the cell alone until all its bits have settled; 0 for leaves.
 
-        ``position``: the operand bit where a carry chain is entered. With registers inside the time is the
-        setup of its inputs beyond that of a flip-flop.
+        ``position``: where it is entered, a bit of an operand from its ``entry`` on. With registers inside
+        the time is the setup of its inputs beyond that of a flip-flop.
         """
 
     def early_ps(self, device: Device, bit: int) -> int:

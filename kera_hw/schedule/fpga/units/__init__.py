@@ -4,8 +4,9 @@ from __future__ import annotations
 from kera_hw.schedule.fpga.cells.call import Unit
 from kera_hw.schedule.fpga.units.iterative import IterativeUnit
 from kera_hw.schedule.fpga.units.memory import Memory
+from kera_hw.schedule.fpga.units.storage import Port, ReadPort, Storage, WritePort
 
-UNITS: tuple[type[Unit], ...] = (IterativeUnit, Memory)
+UNITS: tuple[type[Unit], ...] = (IterativeUnit, Memory, ReadPort, WritePort)
 """All that a call may name."""
 
-__all__ = ["UNITS", "IterativeUnit", "Memory"]
+__all__ = ["UNITS", "IterativeUnit", "Memory", "Port", "ReadPort", "Storage", "WritePort"]

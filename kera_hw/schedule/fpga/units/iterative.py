@@ -68,7 +68,7 @@ class IterativeUnit(Unit):
     def describe(self) -> str:
         return f"loop of {self.count} steps"
 
-    def setup_ps(self, device: Device) -> int:
+    def setup_ps(self, device: Device, operand: int = 0) -> int:
         """The choice between the initial and the next value."""
         return round(device.timing.lut_ps)
 

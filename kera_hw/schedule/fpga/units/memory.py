@@ -1,4 +1,4 @@
-"""Memories in block RAM. Now each has one read port and constant contents."""
+"""Tables of constants in block RAM: memories that nothing writes, with one read port."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class Memory(Unit):
     def describe(self) -> str:
         return f"{len(self.contents)}-entry table"
 
-    def setup_ps(self, device: Device) -> int:
+    def setup_ps(self, device: Device, operand: int = 0) -> int:
         return round(max(0.0, device.timing.bram_setup_ps - device.timing.setup_ps))
 
     def clk_to_q_ps(self, device: Device) -> int:

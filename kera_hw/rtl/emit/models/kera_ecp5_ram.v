@@ -1,0 +1,154 @@
+// ENTRIES words in ECP5's block RAMs, side by side and one behind the other: port A writes, port B reads, address
+// and output registers used, so q follows its address by two enabled clocks. While clear is high port B writes
+// clear_data to clear_address, so that writes need no choice before them. A word that is read as it is written is
+// not defined.
+module kera_ecp5_ram #(
+  parameter WIDTH = 8,
+  parameter ENTRIES = 16,
+  parameter ADDRESS = 4,
+  parameter UNIFORM = 1,
+  parameter [WIDTH-1:0] FILL = 0,
+  parameter [(UNIFORM ? 1 : ENTRIES)*WIDTH-1:0] INITIAL = 0
+) (
+  input  wire clk,
+  input  wire ce,
+  input  wire clear,
+  input  wire [ADDRESS-1:0] clear_address,
+  input  wire [WIDTH-1:0] clear_data,
+  input  wire write,
+  input  wire [ADDRESS-1:0] write_address,
+  input  wire [WIDTH-1:0] write_data,
+  input  wire [ADDRESS-1:0] read_address,
+  output wire [WIDTH-1:0] q
+);
+  wire [ADDRESS-1:0] address = clear ? clear_address : read_address;
+`ifdef SYNTHESIS
+  // The shape of a block: words of 18, 9, 4, 2 or 1 bits, as narrow as makes it deep enough.
+  localparam DEPTH = ENTRIES <= 1024 ? 10 : ENTRIES <= 2048 ? 11 : ENTRIES <= 4096 ? 12 : ENTRIES <= 8192 ? 13 : 14;
+  localparam PART = DEPTH == 10 ? 18 : DEPTH == 11 ? 9 : DEPTH == 12 ? 4 : DEPTH == 13 ? 2 : 1;
+  localparam PARTS = (WIDTH + PART - 1) / PART;
+  localparam BANKS = (ENTRIES + (1 << DEPTH) - 1) >> DEPTH;
+  localparam BANK_BITS = BANKS > 1 ? ADDRESS - DEPTH : 1;
+  genvar b, p;
+  wire [BANKS*WIDTH-1:0] banks;
+  wire [BANK_BITS-1:0] write_bank, read_bank;
+  generate
+    if (BANKS > 1) begin : many
+      assign write_bank = write_address[ADDRESS-1:DEPTH];
+      assign read_bank = address[ADDRESS-1:DEPTH];
+      reg [BANK_BITS-1:0] asked, shown;
+      always @(posedge clk) if (ce) begin
+        asked <= read_bank;
+        shown <= asked;
+      end
+      assign q = banks[shown*WIDTH +: WIDTH];
+    end else begin : single
+      assign write_bank = 1'b0;
+      assign read_bank = 1'b0;
+      assign q = banks;
+    end
+    for (b = 0; b < BANKS; b = b + 1) begin : bank
+      wire [13:0] to_write, to_read;
+      localparam [3:0] BYTES = PART == 18 ? 4'b0011 : 4'b0000; // both are written
+      if (ADDRESS > DEPTH) begin : deep
+        assign to_write = {write_address[DEPTH-1:0], BYTES[13-DEPTH:0]};
+        assign to_read = {address[DEPTH-1:0], BYTES[13-DEPTH:0]};
+      end else if (14 > DEPTH) begin : shallow
+        assign to_write = {{DEPTH-ADDRESS{1'b0}}, write_address, BYTES[13-DEPTH:0]};
+        assign to_read = {{DEPTH-ADDRESS{1'b0}}, address, BYTES[13-DEPTH:0]};
+      end else begin : deepest
+        assign to_write = write_address;
+        assign to_read = address;
+      end
+      for (p = 0; p < PARTS; p = p + 1) begin : part
+        localparam BITS = WIDTH - p*PART < PART ? WIDTH - p*PART : PART;
+        // Of INITVAL number, 320 bits: sixteen 18-bit words in 20 bits each; without parity, eight of each nine.
+        function [319:0] chunk(input integer number);
+          integer row, bit_, word, place;
+          reg [17:0] line;
+          begin
+            chunk = 320'd0;
+            for (row = 0; row < 16; row = row + 1) begin
+              line = 18'd0;
+              for (bit_ = 0; bit_ < 18; bit_ = bit_ + 1) begin
+                // Which word of the bank, and which bit of the part.
+                if (PART >= 9) begin
+                  word = (16*number + row) * (18/PART) + bit_/PART;
+                  place = bit_ % PART;
+                end else begin
+                  word = (16*number + row) * (16/PART) + (bit_ - bit_/9)/PART;
+                  place = (bit_ - bit_/9) % PART;
+                end
+                word = word + (b << DEPTH);
+                if (word < ENTRIES && place < BITS && !(PART < 9 && bit_ % 9 == 8))
+                  line[bit_] = UNIFORM ? FILL[p*PART + place] : INITIAL[(UNIFORM ? 0 : word*WIDTH) + p*PART + place];
+              end
+              chunk[20*row +: 18] = line;
+            end
+          end
+        endfunction
+        wire [17:0] written, fresh, word;
+        assign written = {{18-BITS{1'b0}}, write_data[p*PART +: BITS]};
+        assign fresh = {{18-BITS{1'b0}}, clear_data[p*PART +: BITS]};
+        assign banks[b*WIDTH + p*PART +: BITS] = word[BITS-1:0];
+        DP16KD #(
+          .DATA_WIDTH_A(PART), .DATA_WIDTH_B(PART), .REGMODE_A("NOREG"), .REGMODE_B("OUTREG"), .RESETMODE("SYNC"),
+          .WRITEMODE_A("NORMAL"), .WRITEMODE_B("NORMAL"), .CSDECODE_A("0b000"), .CSDECODE_B("0b000"),
+          .GSR("DISABLED"),
+          .INITVAL_00(chunk(0)), .INITVAL_01(chunk(1)), .INITVAL_02(chunk(2)), .INITVAL_03(chunk(3)),
+          .INITVAL_04(chunk(4)), .INITVAL_05(chunk(5)), .INITVAL_06(chunk(6)), .INITVAL_07(chunk(7)),
+          .INITVAL_08(chunk(8)), .INITVAL_09(chunk(9)), .INITVAL_0A(chunk(10)), .INITVAL_0B(chunk(11)),
+          .INITVAL_0C(chunk(12)), .INITVAL_0D(chunk(13)), .INITVAL_0E(chunk(14)), .INITVAL_0F(chunk(15)),
+          .INITVAL_10(chunk(16)), .INITVAL_11(chunk(17)), .INITVAL_12(chunk(18)), .INITVAL_13(chunk(19)),
+          .INITVAL_14(chunk(20)), .INITVAL_15(chunk(21)), .INITVAL_16(chunk(22)), .INITVAL_17(chunk(23)),
+          .INITVAL_18(chunk(24)), .INITVAL_19(chunk(25)), .INITVAL_1A(chunk(26)), .INITVAL_1B(chunk(27)),
+          .INITVAL_1C(chunk(28)), .INITVAL_1D(chunk(29)), .INITVAL_1E(chunk(30)), .INITVAL_1F(chunk(31)),
+          .INITVAL_20(chunk(32)), .INITVAL_21(chunk(33)), .INITVAL_22(chunk(34)), .INITVAL_23(chunk(35)),
+          .INITVAL_24(chunk(36)), .INITVAL_25(chunk(37)), .INITVAL_26(chunk(38)), .INITVAL_27(chunk(39)),
+          .INITVAL_28(chunk(40)), .INITVAL_29(chunk(41)), .INITVAL_2A(chunk(42)), .INITVAL_2B(chunk(43)),
+          .INITVAL_2C(chunk(44)), .INITVAL_2D(chunk(45)), .INITVAL_2E(chunk(46)), .INITVAL_2F(chunk(47)),
+          .INITVAL_30(chunk(48)), .INITVAL_31(chunk(49)), .INITVAL_32(chunk(50)), .INITVAL_33(chunk(51)),
+          .INITVAL_34(chunk(52)), .INITVAL_35(chunk(53)), .INITVAL_36(chunk(54)), .INITVAL_37(chunk(55)),
+          .INITVAL_38(chunk(56)), .INITVAL_39(chunk(57)), .INITVAL_3A(chunk(58)), .INITVAL_3B(chunk(59)),
+          .INITVAL_3C(chunk(60)), .INITVAL_3D(chunk(61)), .INITVAL_3E(chunk(62)), .INITVAL_3F(chunk(63))
+        ) ram (
+          .CLKA(clk), .CLKB(clk), .CEA(1'b1), .CEB(ce), .OCEA(1'b0), .OCEB(ce),
+          .WEA(write && write_bank == b), .WEB(clear && read_bank == b), .RSTA(1'b0), .RSTB(1'b0),
+          .CSA0(1'b0), .CSA1(1'b0), .CSA2(1'b0), .CSB0(1'b0), .CSB1(1'b0), .CSB2(1'b0), .ADA0(to_write[0]),
+          .ADA1(to_write[1]), .ADA2(to_write[2]), .ADA3(to_write[3]), .ADA4(to_write[4]), .ADA5(to_write[5]),
+          .ADA6(to_write[6]), .ADA7(to_write[7]), .ADA8(to_write[8]), .ADA9(to_write[9]), .ADA10(to_write[10]),
+          .ADA11(to_write[11]), .ADA12(to_write[12]), .ADA13(to_write[13]), .ADB0(to_read[0]),
+          .ADB1(to_read[1]), .ADB2(to_read[2]), .ADB3(to_read[3]), .ADB4(to_read[4]), .ADB5(to_read[5]),
+          .ADB6(to_read[6]), .ADB7(to_read[7]), .ADB8(to_read[8]), .ADB9(to_read[9]), .ADB10(to_read[10]),
+          .ADB11(to_read[11]), .ADB12(to_read[12]), .ADB13(to_read[13]), .DIA0(written[0]), .DIA1(written[1]),
+          .DIA2(written[2]), .DIA3(written[3]), .DIA4(written[4]), .DIA5(written[5]), .DIA6(written[6]),
+          .DIA7(written[7]), .DIA8(written[8]), .DIA9(written[9]), .DIA10(written[10]), .DIA11(written[11]),
+          .DIA12(written[12]), .DIA13(written[13]), .DIA14(written[14]), .DIA15(written[15]),
+          .DIA16(written[16]), .DIA17(written[17]), .DIB0(fresh[0]), .DIB1(fresh[1]), .DIB2(fresh[2]),
+          .DIB3(fresh[3]), .DIB4(fresh[4]), .DIB5(fresh[5]), .DIB6(fresh[6]), .DIB7(fresh[7]), .DIB8(fresh[8]),
+          .DIB9(fresh[9]), .DIB10(fresh[10]), .DIB11(fresh[11]), .DIB12(fresh[12]), .DIB13(fresh[13]),
+          .DIB14(fresh[14]), .DIB15(fresh[15]), .DIB16(fresh[16]), .DIB17(fresh[17]), .DOB0(word[0]),
+          .DOB1(word[1]), .DOB2(word[2]), .DOB3(word[3]), .DOB4(word[4]), .DOB5(word[5]), .DOB6(word[6]),
+          .DOB7(word[7]), .DOB8(word[8]), .DOB9(word[9]), .DOB10(word[10]), .DOB11(word[11]), .DOB12(word[12]),
+          .DOB13(word[13]), .DOB14(word[14]), .DOB15(word[15]), .DOB16(word[16]), .DOB17(word[17])
+        );
+      end
+    end
+  endgenerate
+`else
+  // For simulation: the words, and two registers behind them.
+  reg [WIDTH-1:0] words [0:ENTRIES-1];
+  reg [WIDTH-1:0] kept, shown;
+  integer k;
+  initial for (k = 0; k < ENTRIES; k = k + 1) words[k] = UNIFORM ? FILL : INITIAL[(UNIFORM ? 0 : k)*WIDTH +: WIDTH];
+  always @(posedge clk) begin
+    if (write) words[write_address] <= write_data;
+    if (clear) words[clear_address] <= clear_data;
+    if (ce) begin
+      kept <= write && write_address == address ? ~words[address] : words[address];
+      shown <= kept;
+    end
+  end
+  assign q = shown;
+`endif
+endmodule

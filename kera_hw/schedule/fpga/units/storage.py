@@ -1,0 +1,258 @@
+"""Memories that are written: words reached through ports, each a unit that calls share.
+
+A memory (``Storage``) is a plain value that its ports name. Accesses to it act in the order of their cells,
+and every item's after those of the items before it; that this holds whatever the stages are is the schedule's
+business (``schedule.accesses``), which goes by when a read sees a write:
+
+* ``transparent``: a read sees what is written by the end of the stage before its word appears, so the word is
+  as new as it can be. A memory in LUTs is so of itself; one in block RAM compares the addresses of writes
+  with that of a read on its way, and hands over the data that pass by.
+* else a read sees what is written before the stage in which it starts, and no word that it asks for may be
+  written in that stage: block RAM as it is.
+"""
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from kera_hw.schedule.fpga.bits import Bits
+from kera_hw.schedule.fpga.cells.call import Unit
+from kera_hw.schedule.fpga.cells.cell import Look, levels, wide_ps
+from kera_hw.schedule.fpga.device import Device
+from kera_hw.schedule.fpga.values import Value
+
+StorageStyle = Literal["lut", "block"]
+
+_LUT_RAM_ENTRIES, _LUT_RAM_BITS = 16, 4
+_LUT_RAM_LUTS = 4
+"""A DPR16X4: entries, bits a word, and the LUTs that it is made of."""
+_DEEPEST_BLOCK_WIDTH = 18
+"""Bits of a word through each of a block RAM's two ports."""
+
+
+def ram_block(entries: int, device: Device) -> tuple[int, int]:
+    """Words of one block RAM and bits of each, for a memory of that many words with a read and a write port.
+
+    Past the deepest shape (a bit a word) a memory is several such, one after another; (0, 0): no block RAM.
+    """
+    area = device.area
+    if not area.bram_bits:
+        return 0, 0
+    width = min(area.bram_width, _DEEPEST_BLOCK_WIDTH)
+    depth = area.bram_bits // width
+    if area.bram_width > _DEEPEST_BLOCK_WIDTH:
+        depth = 1 << depth.bit_length() - 1
+    while depth < entries and width > 1:
+        depth *= 2
+        # Parity bits are there for whole bytes alone.
+        width = {18: 9, 9: 4}.get(width, width // 2)
+    return depth, width
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """``entries`` words; ``initial`` words are there from power-up and after every reset (None: none are).
+
+    ``distance``: how many items at the least lie between two accesses to one word, of which one is a write.
+    """
+
+    name: str
+    entries: int
+    word_bits: int
+    initial: tuple[int, ...] | None
+    style: StorageStyle
+    read_latency_cycles: int
+    transparent: bool
+    read_ports: int = 1
+    distance: int = 1
+
+    @property
+    def address_bits(self) -> int:
+        return max(1, (self.entries - 1).bit_length())
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all initial words are one, which needs no table."""
+        return self.initial is None or len(set(self.initial)) <= 1
+
+    @property
+    def forwards(self) -> bool:
+        """Whether data on their way to block RAM are handed over to reads."""
+        return self.transparent and self.style == "block"
+
+    def blocks(self, device: Device) -> int:
+        """Block RAMs of one copy."""
+        if self.style != "block":
+            return 0
+        depth, width = ram_block(self.entries, device)
+        return -(-self.entries // depth) * -(-self.word_bits // width)
+
+    def table_blocks(self, device: Device) -> int:
+        """Block RAMs of the table of initial words, where there is one that large."""
+        if self.uniform or self.entries * self.word_bits < device.area.bram_bits // 8:
+            return 0
+        return self.blocks(device)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Port(Unit, ABC):
+    """A way into a memory, for one call a cycle."""
+
+    storage: Storage
+
+    keeps_items: ClassVar[bool] = True
+
+    @property
+    def initiation_interval(self) -> int:
+        return 1
+
+    def look(self) -> Look:
+        return Look("memory", "memory", "table")
+
+    def clk_to_q_ps(self, device: Device) -> int:
+        """Of block RAM, its output register's, and of data handed over, a choice behind it."""
+        timing, storage = device.timing, self.storage
+        if storage.style == "lut":
+            return round(timing.clk_to_q_ps)
+        chosen = timing.route_lut_ps + timing.lut_ps if storage.forwards else 0
+        return round(timing.bram_clk_to_q_ps + chosen)
+
+    def keeps_luts(self, device: Device) -> bool:
+        return True
+
+    def operand_luts(self, operands: Sequence[Bits]) -> int:
+        return 0
+
+    def evaluate(self, operands: Sequence[Value]) -> Value:
+        raise TypeError("what a memory holds is the simulation's own business")
+
+    def _words(self, kept: dict[str, Any]) -> list[int]:
+        """What the memory holds, from its initial words on."""
+        storage = self.storage
+        found: list[int] | None = kept.get(storage.name)
+        if found is None:
+            found = kept[storage.name] = list(storage.initial or (0,) * storage.entries)
+        return found
+
+    def _cleared_ps(self, device: Device) -> int:
+        """The choice between an access and the initialisation after a reset."""
+        timing = device.timing
+        return 0 if self.storage.initial is None else round(timing.lut_ps + timing.route_lut_ps)
+
+    def _block_ps(self, device: Device) -> int:
+        return round(max(0.0, device.timing.bram_setup_ps - device.timing.setup_ps))
+
+    def _comparator_luts(self) -> int:
+        """LUTs that compare two addresses: two bits a LUT, and what joins them with an enable."""
+        pairs = -(-self.storage.address_bits // 2)
+        return pairs + -(-pairs // 3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPort(Port):
+    """A call reads the word at its address."""
+
+    @property
+    def latency_cycles(self) -> int:
+        return self.storage.read_latency_cycles
+
+    @property
+    def width(self) -> int:
+        return self.storage.word_bits
+
+    def describe(self) -> str:
+        return f"read of memory `{self.storage.name}`"
+
+    def setup_ps(self, device: Device, operand: int = 0) -> int:
+        storage = self.storage
+        if storage.style == "lut":
+            return wide_ps(device, levels(-(-storage.entries // _LUT_RAM_ENTRIES)))
+        on_read_side = device.family == "ecp5"
+        inside = self._block_ps(device) + (self._cleared_ps(device) if on_read_side else 0)
+        return max(inside, _compared_ps(device) if storage.forwards else 0)
+
+    def act(self, operands: Sequence[int], kept: dict[str, Any]) -> int:
+        return self._words(kept)[min(operands[0], self.storage.entries - 1)]
+
+    def luts(self, device: Device) -> float:
+        """Those of its own copy of the memory, of addresses compared and of the choice behind."""
+        storage = self.storage
+        total = 0
+        if storage.style == "lut":
+            deep = -(-storage.entries // _LUT_RAM_ENTRIES)
+            total += _LUT_RAM_LUTS * deep * -(-storage.word_bits // _LUT_RAM_BITS)
+            total += round(storage.word_bits * max(0, deep - 1) * 2 / 3)
+        elif device.family == "ecp5" and storage.initial is not None:
+            total += storage.address_bits
+        if storage.forwards:
+            latency = storage.read_latency_cycles
+            total += latency * (self._comparator_luts() + storage.word_bits)
+        return total
+
+    def flip_flops(self) -> int:
+        """Addresses that are compared later, and what came of it."""
+        storage, latency = self.storage, self.storage.read_latency_cycles
+        if not storage.forwards:
+            return 0
+        return (latency - 1) * storage.address_bits + latency * (latency + 1) // 2
+
+    def brams(self, device: Device) -> int:
+        return self.storage.blocks(device)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritePort(Port):
+    """A call writes: its operands are the address, the word, and whether to. It shows nothing."""
+
+    timed_by_items: ClassVar[bool] = True
+
+    @property
+    def latency_cycles(self) -> int:
+        return 0
+
+    @property
+    def width(self) -> int:
+        return 0
+
+    def describe(self) -> str:
+        return f"write of memory `{self.storage.name}`"
+
+    def setup_ps(self, device: Device, operand: int = 0) -> int:
+        """Of data handed over, a choice; addresses and conditions are compared meanwhile."""
+        storage = self.storage
+        on_write_side = storage.style == "lut" or device.family != "ecp5"
+        inside = self._block_ps(device) + (self._cleared_ps(device) if on_write_side else 0)
+        if operand == 1 or not storage.forwards:
+            return inside
+        return max(inside, _compared_ps(device))
+
+    def act(self, operands: Sequence[int], kept: dict[str, Any]) -> int:
+        address, word, condition = operands
+        if condition:
+            self._words(kept)[min(address, self.storage.entries - 1)] = word
+        return 0
+
+    def luts(self, device: Device) -> float:
+        """The initialisation's choice of address and word, where it goes by the write port."""
+        storage = self.storage
+        if storage.initial is None:
+            return 1
+        by_write = storage.style == "lut" or device.family != "ecp5"
+        deep = -(-storage.entries // _LUT_RAM_ENTRIES) if storage.style == "lut" else 0
+        return 1 + deep + (storage.address_bits + storage.word_bits if by_write else 0)
+
+    def flip_flops(self) -> int:
+        """The words on their way, one for every stage of a read."""
+        storage = self.storage
+        return storage.read_latency_cycles * storage.word_bits if storage.forwards else 0
+
+    def brams(self, device: Device) -> int:
+        return self.storage.table_blocks(device)
+
+
+def _compared_ps(device: Device) -> int:
+    """Two addresses and an enable down to a register: two LUTs, one behind the other."""
+    timing = device.timing
+    return round(2 * timing.lut_ps + timing.route_lut_ps)
