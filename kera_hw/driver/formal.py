@@ -145,6 +145,7 @@ def prove_export(
         message = f"`{export.name}` cannot be proved: its loop stays a loop, of which no proof is made yet."
         note = "Export the loop's body to prove a round, or verify it by simulation."
         raise KeraError([Diagnostic("K0961", message, notes=(note,))])
+    _refuse_memories(design)
     verdicts: list[Verdict] = []
     mismatches: list[Mismatch] = []
     diagnostics: list[Diagnostic] = []
@@ -167,6 +168,16 @@ def prove_export(
         export.name, names["fingerprint"], names["program_fingerprint"],
         tuple(verdicts), tuple(mismatches), tuple(diagnostics),
     )  # fmt: skip
+
+
+def _refuse_memories(design: HardwareDesign) -> None:
+    """Raises KeraError (K0961) for state in memories, which proofs would have to hold word by word."""
+    kept = [memory.name for memory in design.flat.memories]
+    if kept:
+        names = ", ".join(f"`{name}`" for name in kept)
+        message = f"`{design.export.name}` cannot be proved: its state is kept in memories ({names})."
+        notes = ("Compare on many items instead, without --formal, or prove it with fewer words.",)
+        raise KeraError([Diagnostic("K0961", message, notes=notes, severity=Severity.WARNING)])
 
 
 def _verdict(

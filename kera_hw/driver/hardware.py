@@ -436,7 +436,8 @@ def _strobes(design: HardwareDesign) -> list[Diagnostic]:
     if plan.interface != "none" or not has_valid(netlist, plan.interface, plan.initiation_interval):
         return []
     least, interval = (design.core_paces[0][1], design.core_paces[1][1])
-    why = "keeps state" if has_valid(netlist, plan.interface, 1) else f"takes an item every {interval} cycles"
+    keeps = has_valid(netlist, plan.interface, 1)
+    why = "keeps state" if keeps else f"takes an item every {interval} cycles"
     if design.rounds is not None:
         why = "keeps its loop as a loop"
     often = "may be high in every cycle" if interval == 1 else f"may be high once in {interval} cycles"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kera_hw.driver.formal import prove_export
 from kera_hw.driver.hardware import HardwareDesign, plan_hardware
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.packing import pack_leaves
@@ -21,8 +22,10 @@ from kera_hw.rtl.emit.verilog import Emitter, Interface, Style, emit_verilog
 from kera_hw.rtl.sim.bench import Traffic, simulate
 from kera_hw.rtl.sim.words import from_words, to_words
 from kera_hw.schedule.accesses import memories
+from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.simulate import simulate_netlist
-from kera_hw.support import SourceFile
+from kera_hw.schedule.verifier import verify_plan
+from kera_hw.support import KeraError, SourceFile
 from tests.memory_programs import SOURCES
 from tests.netlist_reference import evaluate
 
@@ -112,3 +115,52 @@ def test_verilog_means_what_the_program_says(
         if traffic.unhindered:
             assert set(run.emit_cycles - run.accept_cycles) == {plan.latency_cycles}
             assert set(run.accept_cycles[1:] - run.accept_cycles[:-1]) == {plan.initiation_interval}
+
+
+def test_without_forwarding_counts_are_lost() -> None:
+    """The comparison does fail: equal addresses come close behind each other."""
+    design = design_of("counted")
+    emitted = emit_verilog(design.netlist, design.plan)
+    broken = replace(emitted, verilog=emitted.verilog.replace(".FORWARD(1)", ".FORWARD(0)"))
+    assert broken.verilog != emitted.verilog
+    case = _Case(design, 500)
+    run = simulate(broken, [case.words[port.name] for port in emitted.data_inputs])
+    assert not case.agrees(dict(zip((port.name for port in emitted.data_outputs), run.outputs)))
+
+
+def test_proofs_refuse_memories() -> None:
+    design = design_of("flags")
+    with pytest.raises(KeraError) as refusal:
+        prove_export(design.program, design.export, design.options, 10.0)
+    (diagnostic,) = refusal.value.diagnostics
+    assert diagnostic.code == "K0961" and "memories (`seen`)" in diagnostic.message
+
+
+@pytest.mark.parametrize(("name", "interval", "distances"), [
+    ("counted", 1, {1}), ("banks", 1, {40}), ("two_writes", 2, {1}), ("either", 1, {1}),
+])
+def test_plans_follow_from_how_accesses_meet(name: str, interval: int, distances: set[int]) -> None:
+    """Writes in two branches are one, two in every item take turns, a counter's addresses are known."""
+    design = design_of(name)
+    assert design.plan.initiation_interval == interval
+    assert {storage.distance for storage, _ in memories(design.netlist)} == distances
+
+
+def test_a_plan_that_lets_accesses_meet_is_refused() -> None:
+    """By the verifier, which knows nothing of the constraints: a write a stage later, or one sooner."""
+    design = design_of("counted")
+    ((_, accesses),) = memories(design.netlist)
+    (write,) = (access.cell for access in accesses if not access.reads)
+    for step in (-1, 1):
+        stage = [at + step * (k == write) for k, at in enumerate(design.plan.stage)]
+        plan = replace(design.plan, stage=tuple(stage), available=tuple(stage))
+        faults = verify_plan(design.netlist, plan, DelayModel(design.device))
+        assert any("meets memory count" in fault for fault in faults), step
+
+
+def test_a_request_that_leaves_no_turn_is_refused() -> None:
+    with pytest.raises(KeraError) as refusal:
+        design_of("two_writes", interval=1)
+    (diagnostic,) = refusal.value.diagnostics
+    assert diagnostic.code == "K0603"
+    assert "2 that take turns in each item. The smallest interval for them is 2." in diagnostic.message

@@ -112,7 +112,7 @@ def test_without_the_solver_the_schedule_is_valid_and_no_worse_than_asap(seed: i
     assert proved
     assert stage == best or not optimal
     assert all(stage[v] >= stage[u] + c for u, v, c in constraints.rows())
-    assert all(stage[read] >= stage[write] + 1 - interval for write, read in constraints.loops)
+    assert all(stage[v] >= stage[u] + c for u, v, c in constraints.backward(interval))
     assert register_bits(problem, best) <= register_bits(problem, stage) <= register_bits(problem, lower)
 
 

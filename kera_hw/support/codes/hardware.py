@@ -30,7 +30,9 @@ TABLE: Table = (
      "The message names the loops that most of them come from. Export a smaller piece of it, such as a "
      "loop's body, and stream over it."),
     ("K0611", "state too large for registers",
-     "A stream's state of this size belongs in RAM, which is not available yet. Make the state smaller."),
+     "A stream's state of this size is kept in RAM, where a word is read or written at a time: by an index, "
+     "under conditions or in loops, in the latest version. The message says what else is done with it. "
+     "Read and write single elements, or make the state smaller."),
     ("K0612", "parameter name taken by the handshake",
      "The ports in_valid and in_ready carry the handshake; a tensor `a` of more than 1,024 bits has "
      "in_a_valid, in_a_ready, in_a_data and in_a_last, which a parameter `a_valid` would have, too. Rename "

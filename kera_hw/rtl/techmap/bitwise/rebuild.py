@@ -3,11 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.bitwise.extract import Extract, Place
 from kera_hw.rtl.techmap.bitwise.lutmap import Lut as Table
+from kera_hw.schedule.accesses import memories
 from kera_hw.schedule.fpga import cells as out
 from kera_hw.schedule.fpga.bits import Bits, Segment, concat
 from kera_hw.schedule.fpga.netlist import Netlist, Output, StateReg
@@ -93,13 +95,18 @@ class Rebuild:
     # Order
 
     def _levels(self) -> dict[tuple[str, int], int]:
-        """How many cells stand before each kept cell and each LUT."""
+        """How many cells stand before each kept cell and each LUT; accesses to a memory keep their order."""
+        before = {
+            other.cell: one.cell for _, accesses in memories(self.old) for one, other in pairwise(accesses)
+        }
         found: dict[tuple[str, int], int] = {}
         leaf_place = {k + 1: place for k, place in enumerate(self.made.leaves)}
 
         def needs(key: tuple[str, int]) -> Iterator[tuple[str, int]]:
             kind, index = key
             if kind == "cell":
+                if index in before:
+                    yield "cell", before[index]
                 for bit in (s for bits in self.old.cells[index].operands() for s in bits):
                     if bit.cell is None:
                         continue
