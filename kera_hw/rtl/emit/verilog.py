@@ -275,7 +275,7 @@ def _library(text: str) -> list[str]:
     """The helper modules that ``text`` instantiates, and those that they do."""
     found: list[str] = []
     for module in LIBRARY:
-        if any(re.search(rf"\b{module}\b", known) for known in (text, *found)):
+        if any(re.search(rf"\b{module} #", known) for known in (text, *found)):
             found.append(model_text(module))
     return found
 
