@@ -104,6 +104,14 @@ def sign(args: Sequence[Interval], shape: OpShape) -> MaybeInterval:
     return _clamped(Interval(*(one * ((x > 0) - (x < 0)) for x in a)), shape)
 
 
+def rotate(args: Sequence[Interval], shape: OpShape) -> MaybeInterval:
+    """Bits go round: of all that is known of the value, whether it is 0 remains."""
+    full, a = full_interval(shape.result), args[0]
+    if a.low == a.high == 0:
+        return a
+    return Interval(1, full.high) if full.low == 0 and a.low > 0 else None
+
+
 def bit_and(args: Sequence[Interval], _: OpShape) -> MaybeInterval:
     a, b = args
     if a.low >= 0 and b.low >= 0:

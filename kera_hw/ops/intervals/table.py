@@ -32,6 +32,8 @@ RULES: Mapping[str, Rule] = {
     "bits.not": scalar.bit_not,
     "bits.shl": scalar.shl,
     "bits.shr": scalar.shr,
+    "bits.rotl": scalar.rotate,
+    "bits.rotr": scalar.rotate,
     "bits.extract": scalar.extract,
     "bits.test": scalar.test_bit,
     "bits.cat": scalar.cat,
@@ -85,8 +87,6 @@ RULES: Mapping[str, Rule] = {
 UNBOUNDED: Mapping[str, str] = {
     "core.param": "any value may be given",
     "integer.add_carry": "it has two results",
-    "bits.rotl": "bits go round",
-    "bits.rotr": "bits go round",
     "bits.reverse_bits": "the lowest bits become the highest",
     "bits.reverse_bytes": "the lowest bits become the highest",
     "floating.is_nan": "floats have no intervals",

@@ -89,7 +89,9 @@ def netlist_of(logic: Logic, controls: Controls) -> Netlist:
     coverer = Coverer(net, logic.able.lut_inputs)
     stored = [bits for write in logic.written for bits in write.vectors()]
     others_and_stored = [*others, *stored]
-    written = with_controls(net, coverer, others_and_stored, flat.states, logic.nexts, logic.device, controls)
+    written = with_controls(
+        net, coverer, others_and_stored, flat.states, logic.nexts, logic.held, logic.device, controls
+    )
     vectors = [*others_and_stored, *(bits for state in written for bits in state.vectors())]
     finisher = Finisher(net, coverer.cover(vectors), logic.able, logic.storages)
     for write in logic.written:

@@ -13,9 +13,11 @@ from itertools import groupby
 from typing import Literal
 
 from kera_hw.graph.node import Origin, join_origins
+from kera_hw.ops.intervals import Interval
 from kera_hw.rtl.lower.design import FlatState
 from kera_hw.rtl.techmap import truth
 from kera_hw.rtl.techmap.area import Area
+from kera_hw.rtl.techmap.conditions import Conditions
 from kera_hw.rtl.techmap.cover import Coverer
 from kera_hw.rtl.techmap.finish import Finisher
 from kera_hw.rtl.techmap.given import facts_of, given
@@ -77,13 +79,16 @@ class _Run:
 
 def with_controls(
     net: Net, coverer: Coverer, others: Sequence[Bits], states: Sequence[FlatState], nexts: Sequence[Bits],
-    device: Device, how: Controls,
+    held: Sequence[Interval | None], device: Device, how: Controls,
 ) -> list[Controlled]:
-    """The states' next values as they are best written; ``others`` are all other vectors that are needed."""
+    """The states' next values as they are best written; ``others`` are all other vectors that are needed.
+
+    ``held``: what each state is known to hold.
+    """
     plain = [Controlled(bits) for bits in nexts]
     if how == "none":
         return plain
-    finder = _Finder(net, states, nexts, device, how)
+    finder = _Finder(net, states, nexts, Conditions(net, held), device, how)
     ways = [finder.groups(way) for way in (_WAYS if how != "enables" else _WITHOUT_RESETS)]
     if not any(group for found in ways for group in found):
         return plain
@@ -186,9 +191,11 @@ class _Finder:
     """Looks for conditions in the next values of all states, and makes their signals."""
 
     def __init__(
-        self, net: Net, states: Sequence[FlatState], nexts: Sequence[Bits], device: Device, how: Controls
+        self, net: Net, states: Sequence[FlatState], nexts: Sequence[Bits], conditions: Conditions,
+        device: Device, how: Controls,
     ) -> None:
         self.net, self.states, self.nexts, self.device, self.how = net, states, nexts, device, how
+        self._conditions = conditions
         self._values = [Search(net, const_bits(value, 1)) for value in (0, 1)]
 
     def groups(self, way: Way) -> list[Controlled]:
@@ -223,13 +230,14 @@ class _Finder:
 
     def _runs(self, state: int, way: Way) -> Iterator[_Run]:
         """Runs of a state's bits, and what each takes, made for where it is taken."""
-        for run in self._conditions(state, way):
+        for run in self._cut(state, way):
             kept = facts_of(self.net, run.held, 0)
             uncleared = None if run.uncleared is None else given(self.net, run.uncleared, kept)
             data = given(self.net, run.data, {**kept, **facts_of(self.net, run.cleared, 0)})
-            yield replace(run, data=data, uncleared=uncleared)
+            held, cleared = map(self._conditions.sooner, (run.held, run.cleared))
+            yield replace(run, held=held, cleared=cleared, data=data, uncleared=uncleared)
 
-    def _conditions(self, state: int, way: Way) -> Iterator[_Run]:
+    def _cut(self, state: int, way: Way) -> Iterator[_Run]:
         """A state's next value cut where its conditions change."""
         self.net.origin = self._giving(state)
         width, plain = self.states[state].width_bits, self.nexts[state]
