@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +17,35 @@ from kera_hw.driver.packing import pack_leaves, unpack_leaves
 from kera_hw.driver.values import Array
 from kera_hw.graph import Export, Graph
 from kera_hw.interp import flatten_value, unflatten_value
-from kera_hw.rtl.sim.bench import SimRun, Traffic, simulate
+from kera_hw.rtl.emit.verilog import Emitted
+from kera_hw.rtl.sim.bench import Bench, SimRun, Traffic, simulate
 from kera_hw.rtl.sim.live import LiveSimulation
-from kera_hw.rtl.sim.words import words_of
+from kera_hw.rtl.sim.words import Words, words_of
 from kera_hw.rtl.toolchain.files import move_into_place
 from kera_hw.rtl.toolchain.process import ToolError, scratch
 from kera_hw.support import Diagnostic, KeraError
 from kera_hw.types import element_type, leaf_types, numpy_dtype, shape_of
 
-# Beside the unhindered run: a neighbour that stalls and leaves bubbles half of the time.
-_ROUGH = Traffic(valid_percent=60, ready_percent=60, seed=7)
+_RESET_ITEMS, _RESETS = 1000, 16
+_ROUGH_PERCENT = 60
+
+
+def traffics(emitted: Emitted, items: int) -> tuple[Traffic, ...]:
+    """How the neighbours of a design behave in its runs.
+
+    The first run is unhindered. Where there is a protocol, another has a neighbour that stalls and leaves
+    bubbles half of the time, and the last such a one and resets while items are in flight.
+    """
+    if emitted.protocol == "none":
+        return (Traffic(),)
+    rough = Traffic(_ROUGH_PERCENT, _ROUGH_PERCENT, seed=7)
+    busy = emitted.pace.item_cycles // 2 + emitted.initiation_interval * min(items, 20)
+    first = 2 + emitted.reset_cycles + busy
+    return Traffic(), rough, replace(rough, seed=11, reset_at_cycle=first, resets=_RESETS)
 
 
 class RtlExecutor:
-    """Simulates the design; every run is made twice, unhindered and under random stalls."""
+    """Simulates the design; every run is made unhindered, under random stalls, and with resets within."""
 
     def __init__(self, graph: Graph, export: Export, options: TargetOptions) -> None:
         self.design = design_hardware(graph, export, options)
@@ -46,14 +62,32 @@ class RtlExecutor:
             return unpack_outputs(self.design, nothing, 0)
         try:
             own = self.design.latencies(inputs, batch)
-            outputs = run_checked(self.design, words, Traffic(), batch, own)
-            if self.design.emitted.protocol != "none":
-                rough = run_checked(self.design, words, _ROUGH, batch, own)
-                if any(not np.array_equal(outputs[name], rough[name]) for name in outputs):
-                    raise AssertionError("results depend on stalls")
+            with scratch("sim") as work:
+                bench = Bench(self.design.emitted, work, words, batch, latencies=own)
+                outputs = self._run_checked(bench, batch, own)
         except ToolError as fault:
             raise KeraError([fault.diagnostic]) from None
-        return unpack_outputs(self.design, outputs, batch)
+        ports = self.design.emitted.data_outputs
+        named = {port.name: found for port, found in zip(ports, outputs, strict=True)}
+        return unpack_outputs(self.design, named, batch)
+
+    def _run_checked(
+        self, bench: Bench, batch: int, latencies: NDArray[np.uint64] | None
+    ) -> tuple[Words, ...]:
+        """Words of each output; raises KeraError (K0910) where the circuit does not behave as planned."""
+        outputs: tuple[Words, ...] | None = None
+        for traffic in traffics(self.design.emitted, batch):
+            count = batch if traffic.reset_at_cycle is None else min(batch, _RESET_ITEMS)
+            run = bench.run(traffic, count=count)
+            fault = departure(self.design, run, traffic, latencies)
+            outputs = run.outputs if outputs is None else outputs
+            if fault is None and not all(map(np.array_equal, (item[:count] for item in outputs), run.outputs)):
+                what = "stalls" if traffic.reset_at_cycle is None else "what was there before a reset"
+                fault = f"results depend on {what}"
+            if fault is not None:
+                raise KeraError([_departure(self.design, fault)])
+        assert outputs is not None
+        return outputs
 
     def stepper(self) -> RtlStepper:
         try:
@@ -160,23 +194,16 @@ def unpack_outputs(design: HardwareDesign, words: dict[str, Array], batch: int) 
     return unflatten_value(design.export.result, leaves)
 
 
-def run_checked(
-    design: HardwareDesign, words: list[Array], traffic: Traffic, batch: int,
-    latencies: NDArray[np.uint64] | None = None,
-) -> dict[str, Array]:
-    """Output words by bus; raises KeraError (K0910) if cycles are not exactly those of the plan.
+def departure(
+    design: HardwareDesign, run: SimRun, traffic: Traffic, latencies: NDArray[np.uint64] | None = None
+) -> str | None:
+    """How a run departs from the protocol or the planned cycles, if it does.
 
     ``latencies`` are those of each item where they differ.
     """
-    run = simulate(design.emitted, words, traffic, count=batch, latencies=latencies)
-    fault = (
-        None if run.fault is None else f"{run.fault.message} (cycle {run.fault.cycle}, item {run.fault.item})"
-    )
-    fault = fault or (_wrong_cycles(design, run, latencies) if traffic.unhindered else None)
-    if fault is not None:
-        raise KeraError([_departure(design, fault)])
-    ports = design.emitted.data_outputs
-    return {port.name: run.outputs[i][:batch] for i, port in enumerate(ports)}
+    if run.fault is not None:
+        return f"{run.fault.message} (cycle {run.fault.cycle}, item {run.fault.item})"
+    return _wrong_cycles(design, run, latencies) if traffic.unhindered else None
 
 
 def _wrong_cycles(design: HardwareDesign, run: SimRun, latencies: NDArray[np.uint64] | None) -> str | None:

@@ -1,7 +1,8 @@
 // Drives one design cycle by cycle and checks its protocol. Generated constants come from kera_bench.h.
 //
-// Usage: sim INPUT OUTPUT ITEMS SEED VALID_PERCENT READY_PERCENT IN_TURN RESET_AT MAX_CYCLES [TRACE]
+// Usage: sim INPUT OUTPUT ITEMS SEED VALID_PERCENT READY_PERCENT IN_TURN RESET_AT RESETS MAX_CYCLES [WAVE]
 //        sim --serve SEED
+// WAVE is a file, or +fault=N: the planted fault that is in effect.
 // The first runs ITEMS items at the pace of random neighbours; the second answers items of standard input one by one.
 // INPUT holds ITEMS rows of IN_ROW words, the beats of every channel one behind the other, then the latency of each
 // item where they have their own. OUTPUT gets a header,
@@ -26,7 +27,7 @@ typedef VerilatedFstC Tracer;
 // Numbers of the faults; the Python side has the sentences.
 enum Fault : uint64_t {
   FINE = 0, VALID_NEEDS_READY = 1, DATA_NOT_HELD = 2, UNASKED_RESULT = 3, WRONG_IN_READY = 4, WRONG_OUT_VALID = 5,
-  TIMED_OUT = 6, WRONG_LAST = 7
+  TIMED_OUT = 6, WRONG_LAST = 7, NOT_RESET = 8
 };
 
 struct Header { uint64_t fault, fault_cycle, fault_item, cycles, results; };
@@ -211,12 +212,12 @@ int main(int argc, char** argv) {
     dut.final();
     return status;
   }
-  if (argc < 10) return 2;
-  const uint64_t items = strtoull(argv[3], nullptr, 10), max_cycles = strtoull(argv[9], nullptr, 10);
+  if (argc < 11) return 2;
+  const uint64_t items = strtoull(argv[3], nullptr, 10), max_cycles = strtoull(argv[10], nullptr, 10);
   random_state = strtoull(argv[4], nullptr, 10) * 2 + 1;
   const unsigned valid_percent = atoi(argv[5]), ready_percent = atoi(argv[6]);
   const bool in_turn = atoi(argv[7]);
-  const int64_t reset_at = atoll(argv[8]);
+  const int64_t first_reset = atoll(argv[8]);
   std::vector<uint32_t> input(items * IN_ROW + 1), output(items * OUT_ROW + 1, 0);
   std::vector<uint64_t> accepted_at(items + 1, 0), emitted_at(items + 1, 0), finished_at(items + 1, 0);
   FILE* file = fopen(argv[1], "rb");
@@ -226,13 +227,14 @@ int main(int argc, char** argv) {
   fclose(file);
 
   VerilatedContext context;
+  context.commandArgs(argc, argv);
   context.randReset(2);  // registers without an initial value start at random
   context.randSeed((int)(random_state % 1000000 + 1));
   Vdut dut{&context};
 #if VM_TRACE
   Tracer trace;
-  const bool tracing = argc > 10;
-  if (tracing) { context.traceEverOn(true); dut.trace(&trace, 99); trace.open(argv[10]); }
+  const bool tracing = argc > 11 && argv[11][0] != '+';
+  if (tracing) { context.traceEverOn(true); dut.trace(&trace, 99); trace.open(argv[11]); }
 #define DUMP(time) do { if (tracing) trace.dump(time); } while (0)
 #else
 #define DUMP(time) do { } while (0)
@@ -257,14 +259,19 @@ int main(int argc, char** argv) {
 #if STROBES
   Prediction prediction;
   std::vector<uint32_t> held(dut.data_out.data(), dut.data_out.data() + OUT_BUS);
-  bool in_valid[N_IN], ready[N_OUT], was_last[N_OUT] = {}, before[N_OUT];
+  bool in_valid[N_IN], ready[N_OUT], was_last[N_OUT] = {}, offered[N_OUT];
   const uint64_t reset_cycles = 2;
+  int64_t reset_at = first_reset, resets = first_reset < 0 ? 0 : atoll(argv[9]);
+  uint64_t seen[N_OUT] = {};  // results that had come before a reset
   while (header.fault == FINE && (got < items || settle++ < SETTLE)) {
     if (cycle >= max_cycles) { fail(TIMED_OUT); break; }
-    const bool late_reset = reset_at >= 0 && cycle >= (uint64_t)reset_at && cycle < (uint64_t)reset_at + reset_cycles;
+    if (resets > 0 && cycle >= (uint64_t)reset_at + reset_cycles && --resets > 0)
+      reset_at = cycle + 1 + next_random() % (2 * first_reset);
+    const bool late_reset = resets > 0 && cycle >= (uint64_t)reset_at && cycle < (uint64_t)reset_at + reset_cycles;
     const bool rst = cycle < reset_cycles || late_reset;
     if (late_reset) {  // everything starts over
       got = settle = 0;
+      for (int k = 0; k < N_OUT; k++) if (sink[k].item > seen[k]) seen[k] = sink[k].item;
       for (Side& side : source) side = Side();
       for (Side& side : sink) side = Side();
     }
@@ -290,12 +297,12 @@ int main(int argc, char** argv) {
     if (ready_percent < 100) {  // the offer must not depend on the answer
       for (int k = 0; k < N_OUT; k++) set_bit(dut.out_ready.data(), k, !ready[k]);
       dut.eval();
-      for (int k = 0; k < N_OUT; k++) before[k] = bit(dut.out_valid.data(), k);
+      for (int k = 0; k < N_OUT; k++) offered[k] = bit(dut.out_valid.data(), k);
     }
     for (int k = 0; k < N_OUT; k++) set_bit(dut.out_ready.data(), k, ready[k]);
     dut.eval();
     for (int k = 0; k < N_OUT && ready_percent < 100; k++)
-      if (before[k] != bit(dut.out_valid.data(), k)) fail(VALID_NEEDS_READY);
+      if (offered[k] != bit(dut.out_valid.data(), k)) fail(VALID_NEEDS_READY);
 #else
     dut.eval();
 #endif
@@ -317,6 +324,8 @@ int main(int argc, char** argv) {
       if (valid && ready[k] && !rst) {
         if (side.item >= complete) { fail(UNASKED_RESULT); break; }
         if (OUT[k].last && last != (side.beat == OUT[k].beats - 1)) fail(WRONG_LAST);
+        const uint32_t* before = &output[side.item * OUT_ROW] + OUT[k].row + side.beat * OUT[k].words;
+        if (side.item < seen[k] && memcmp(before, bus, 4 * OUT[k].words)) fail(NOT_RESET);
         take(k, side);
         if (!emitted_at[side.item]) emitted_at[side.item] = cycle;
         finished_at[side.item] = cycle;

@@ -22,6 +22,7 @@ from kera_hw.rtl.sim.words import Words, words_of
 from kera_hw.rtl.toolchain.process import run_tool, scratch
 from kera_hw.rtl.toolchain.verilator import Optimisation, Trace, build
 
+FAULT_PORT = "kera_fault"
 _MIN_WORDS = 3  # Verilator keeps vectors from 65 bits on as arrays of words, which the bench relies on
 _HEADER_WORDS = 5
 _LARGE_TEXT = 100_000  # characters of Verilog
@@ -34,6 +35,7 @@ FAULTS = {
     5: "out_valid was not as the plan predicts",
     6: "results were still missing when the time was up",
     7: "the last beat of a result was not marked, or another one was",
+    8: "after a reset a result was another one than before",
 }
 _PADDING = "what pads a beat was not zero"
 
@@ -42,14 +44,16 @@ _PADDING = "what pads a beat was not zero"
 class Traffic:
     """How the neighbours behave: chances of valid and ready (percent), seed, cycle of a reset in mid-flight.
 
-    After that reset the items are driven again from the first; what was in flight must be gone. ``in_turn``:
-    the channels of an item are served one after another, each when the one before is through.
+    After a reset the items are driven again from the first; what was in flight must be gone. There are
+    ``resets`` of them, each up to twice as many cycles after the one before as the first is after the start.
+    ``in_turn``: the channels of an item are served one after another, each when the one before is through.
     """
 
     valid_percent: int = 100
     ready_percent: int = 100
     seed: int = 1
     reset_at_cycle: int | None = None
+    resets: int = 1
     in_turn: bool = False
 
     @property
@@ -102,26 +106,59 @@ def simulate(
     count = (len(items[0]) if items else 0) if count is None else count
     kind: Trace = "none" if trace is None else ("fst" if trace.suffix == ".fst" else "vcd")
     with scratch("sim") as work:
-        program = build_bench(emitted, work, kind, _optimisation(emitted, count))
-        own = b"" if latencies is None else np.asarray(latencies, dtype="<u8").tobytes()
+        bench = Bench(emitted, work, items, count, kind, latencies=latencies)
+        return bench.run(traffic, trace=trace, timeout_s=timeout_s)
+
+
+class Bench:
+    """A design ready to be simulated on some items, as often as one likes, in the directory ``work``.
+
+    With ``faulty`` its Verilog has an input FAULT_PORT of 32 bits, which says which fault is in effect.
+    Raises ToolMissing, ToolFailed or ToolTimeout where it cannot be built.
+    """
+
+    def __init__(
+        self, emitted: Emitted, work: Path, items: Sequence[Words], count: int, trace: Trace = "none",
+        *, latencies: NDArray[np.uint64] | None = None, faulty: bool = False,
+    ) -> None:  # fmt: skip
         assert emitted.own_pace == (latencies is not None), "latencies are given where they differ"
-        (work / "input.bin").write_bytes(rows_of(emitted, items, count).tobytes() + own)
-        limit = _cycle_limit(emitted, count, traffic)
+        self._emitted, self._work, self._count = emitted, work, count
+        self._program = build_bench(emitted, work, trace, _optimisation(emitted, count), faulty=faulty)
+        self._rows, self._latencies = rows_of(emitted, items, count), latencies
+        self._written: int | None = None
+
+    def run(
+        self, traffic: Traffic = Traffic(), *, count: int | None = None, trace: Path | None = None,
+        fault: int | None = None, timeout_s: float = 600.0,
+    ) -> SimRun:  # fmt: skip
+        """What comes of the items, or the first ``count``, at that pace. Raises ToolFailed or ToolTimeout."""
+        count = self._count if count is None else count
+        self._write(count)
+        limit = _cycle_limit(self._emitted, count, traffic)
         reset = -1 if traffic.reset_at_cycle is None else traffic.reset_at_cycle
+        chances = traffic.valid_percent, traffic.ready_percent
+        given = (count, traffic.seed, *chances, int(traffic.in_turn), reset, traffic.resets, limit)
         argv = [
-            str(program), "input.bin", "output.bin",
-            *map(str, (count, traffic.seed, traffic.valid_percent, traffic.ready_percent)),
-            *map(str, (int(traffic.in_turn), reset, limit)),
-            *([str(trace.resolve())] if trace else []),
+            str(self._program), "input.bin", "output.bin", *map(str, given),
+            *([str(trace.resolve())] if trace else []), *([f"+fault={fault}"] if fault is not None else []),
         ]
-        run_tool("simulation", argv, cwd=work, timeout_s=timeout_s)
-        return _results(emitted, (work / "output.bin").read_bytes(), count)
+        run_tool("simulation", argv, cwd=self._work, timeout_s=timeout_s)
+        return _results(self._emitted, (self._work / "output.bin").read_bytes(), count)
+
+    def _write(self, count: int) -> None:
+        """The first ``count`` items, and behind them their latencies where those differ."""
+        if self._written == count:
+            return
+        own = b"" if self._latencies is None else np.asarray(self._latencies[:count], dtype="<u8").tobytes()
+        (self._work / "input.bin").write_bytes(self._rows[:count].tobytes() + own)
+        self._written = count
 
 
 def _cycle_limit(emitted: Emitted, items: int, traffic: Traffic) -> int:
     """Cycles after which results count as missing: far more than the slowest traffic takes."""
     slow = 100 / max(1, min(traffic.valid_percent, traffic.ready_percent))
-    start = (traffic.reset_at_cycle or 0) + 2 * emitted.reset_cycles + 100
+    begin = (traffic.reset_at_cycle or 0) + emitted.reset_cycles
+    start = 2 * (traffic.resets + 1) * begin + 100
     pace, sides = emitted.pace, 1
     if traffic.in_turn:
         sides = len(emitted.port_plan.channels)
@@ -153,12 +190,13 @@ def _optimisation(emitted: Emitted, items: int) -> Optimisation:
 
 
 def build_bench(
-    emitted: Emitted, work: Path, trace: Trace = "none", optimisation: Optimisation = "-O1"
-) -> Path:
+    emitted: Emitted, work: Path, trace: Trace = "none", optimisation: Optimisation = "-O1",
+    *, faulty: bool = False,
+) -> Path:  # fmt: skip
     """The program that simulates a design. Raises ToolMissing, ToolFailed or ToolTimeout."""
     design, wrapper, header = work / "design.v", work / "kera_bench_top.v", work / "kera_bench.h"
     design.write_text(emitted.verilog, encoding="utf-8")
-    wrapper.write_text(_wrapper(emitted), encoding="utf-8")
+    wrapper.write_text(_wrapper(emitted, faulty), encoding="utf-8")
     inputs, outputs = _sides(emitted)
     plan, core = emitted.port_plan, emitted.core
     values: dict[str, int | str] = {
@@ -198,7 +236,7 @@ def _table(sides: Sequence[BundleWords]) -> str:
     return f"{{{', '.join(rows)}}}"
 
 
-def _wrapper(emitted: Emitted) -> str:
+def _wrapper(emitted: Emitted, faulty: bool) -> str:
     """A top level with fixed port names: the data of all channels on one bus a side, word by word.
 
     Bit k of a control bus is channel k's; those are wide, too, so that the bench sees arrays of words.
@@ -231,6 +269,10 @@ def _wrapper(emitted: Emitted) -> str:
         if way == "output" and width > low:
             assigns.append(f"  assign data_out[{width - 1}:{low}] = 0;")
     lines = [f"module kera_bench_top({', '.join(ports)});"]
+    if faulty:
+        lines.append("  integer fault = 0;")
+        lines.append('  initial if (!$value$plusargs("fault=%d", fault)) fault = 0;')
+        connections.append(f".{FAULT_PORT}(fault)")
     lines.append(f"  {escaped(emitted.name)} dut({', '.join(connections)});")
     return "\n".join([*lines, *assigns, "endmodule", ""])
 

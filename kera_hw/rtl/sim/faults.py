@@ -1,0 +1,117 @@
+"""Faults planted in a design, all of them in one simulation, one in effect at a time; and which are none.
+
+Yosys's `mutate` picks places all over the circuit and changes one bit there: inverted, stuck, or mixed with
+another bit of its bus. Each change waits for its number on an input of its own, so that a design is compiled
+once however many faults it is tried with.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kera_hw.rtl.emit.verilog import Emitted
+from kera_hw.rtl.sim.bench import FAULT_PORT
+from kera_hw.rtl.toolchain.process import ToolFailed, ToolTimeout, scratch
+from kera_hw.rtl.toolchain.yosys import run_script
+
+_BITS = 32
+_PROOF_S = 20.0
+_INDUCTION_STEPS = 4
+# Without the bits that no output depends on; arithmetic stays in words.
+_BIT_BY_BIT = ("simplemap", "splitnets", "opt -purge", "opt_clean -purge")
+_SPARE = 2
+_CLOCKED = re.compile(r" -port (C|CLK) ")
+_WHAT = {
+    "inv": "inverted", "const0": "stuck at 0", "const1": "stuck at 1",
+    "cnot0": "inverted where another is 0", "cnot1": "inverted where another is 1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedFault:
+    """One change: its number on the input, the command that makes it, and what it is, for people."""
+
+    number: int
+    command: str
+
+    @property
+    def text(self) -> str:
+        found = dict(re.findall(r"-(mode|cell|port|portbit) (\S+)", self.command))
+        place = found.get("cell", "").removeprefix("$flatten\\").removeprefix("\\")
+        return f"{place} {found['port']}[{found['portbit']}] {_WHAT.get(found['mode'], found['mode'])}"
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Places in the source and in the Verilog that the change belongs to."""
+        return tuple(re.findall(r"-src (\S+)", self.command))
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyDesign:
+    """The Verilog of a design with all faults in it, none of them in effect at 0; and what it was without."""
+
+    top: str
+    verilog: str
+    faults: tuple[PlantedFault, ...]
+    original: str
+
+    def is_none(self, fault: PlantedFault) -> bool:
+        """Whether the change is proved to change nothing that anybody can see."""
+        both = [
+            "read_rtlil original.il", f"copy {self.top} kera_gold", fault.command,
+            f"rename {self.top} kera_gate",
+        ]  # fmt: skip
+        ways = ([
+            # The same results and next contents of all registers, whatever is in these.
+            "dffunmap", "opt_clean", "expose -evert-dff kera_gold kera_gate",
+            "miter -equiv -flatten -make_outputs kera_gold kera_gate kera_both", "hierarchy -top kera_both",
+            f"sat -verify -prove trigger 0 -timeout {_PROOF_S:.0f} kera_both",
+        ], [
+            # By induction, where registers differ that nobody looks at in time.
+            "opt -purge", "equiv_make kera_gold kera_gate kera_both", "hierarchy -top kera_both",
+            "equiv_struct -icells", f"equiv_simple -seq {_INDUCTION_STEPS}",
+            f"equiv_induct -seq {_INDUCTION_STEPS}", "equiv_status -assert",
+        ])  # fmt: skip
+        with scratch("equal") as work:
+            (work / "original.il").write_text(self.original, encoding="utf-8")
+            return any(_succeeds([*both, *way], work) for way in ways)
+
+
+def _succeeds(passes: Sequence[str], work: Path) -> bool:
+    try:
+        run_script(passes, work, timeout_s=2 * _PROOF_S)
+    except (ToolFailed, ToolTimeout):
+        return False
+    return True
+
+
+def plant_faults(emitted: Emitted, count: int, seed: int) -> FaultyDesign:
+    """``count`` faults all over the design. Raises ToolMissing, ToolFailed or ToolTimeout."""
+    top = emitted.name
+    with scratch("faults") as work:
+        (work / "design.v").write_text(emitted.verilog, encoding="utf-8")
+        # As it is simulated, so without the cells of synthesis. What nobody reads is no place for a fault.
+        run_script([
+            "read_verilog -sv -nosynthesis design.v", f"hierarchy -check -top {top}", "proc", "flatten",
+            "opt -purge", "wreduce", *_BIT_BY_BIT, "write_rtlil original.il",
+            f"mutate -list {_SPARE * count} -seed {seed} -o faults.txt",
+        ], work)  # fmt: skip
+        lines = (work / "faults.txt").read_text("utf-8").splitlines()
+        # A fault in a clock makes another clock of it, which no simulation without delays orders.
+        chosen = [line for line in lines if line.startswith("mutate ") and not _CLOCKED.search(line)]
+        faults = tuple(PlantedFault(k, line) for k, line in enumerate(_spread(chosen, count), 1))
+        planted = (
+            fault.command.replace("mutate ", f"mutate -ctrl {FAULT_PORT} {_BITS} {fault.number} ", 1)
+            for fault in faults
+        )
+        run_script(["read_rtlil original.il", *planted, "write_verilog -noattr faulty.v"], work)
+        verilog, original = ((work / name).read_text("utf-8") for name in ("faulty.v", "original.il"))
+        return FaultyDesign(top, verilog, faults, original)
+
+
+def _spread(lines: Sequence[str], count: int) -> list[str]:
+    """So many of the lines, evenly spaced; all where there are no more."""
+    count = min(count, len(lines))
+    return [lines[k * len(lines) // count] for k in range(count)]
