@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -23,6 +24,7 @@ from kera_hw.support import Diagnostic, KeraError
 
 if TYPE_CHECKING:
     from kera_hw.driver.options import TargetOptions
+    from kera_hw.graph import Export, Graph
 
 WaveOption = Annotated[
     Path | None,
@@ -137,6 +139,13 @@ def verify(
         float,
         typer.Option("--time-limit", metavar="S", help="Seconds a formal proof may take."),
     ] = 60.0,
+    faults: Annotated[
+        int | None,
+        typer.Option(
+            "--mutate", metavar="N",
+            help="Plant N faults in the circuit instead, one at a time, and count those that are caught.",
+        ),
+    ] = None,
     receipt: Annotated[
         bool,
         typer.Option("--receipt", help="Hold a build directory against its receipt.json instead."),
@@ -151,12 +160,15 @@ def verify(
     Of --targets all, one that refuses the function or lacks a tool is said and passed over; one that is named
     is an error. From 100,000 items on, machine code that agrees with interp on a share of them stands for it.
     With --formal each export (or that of --fn) is proved for all inputs; exit 4 where no proof is found.
+    With --mutate the items are tried on circuits with a fault; exit 1 where fewer than 95 % of those faults
+    that make a difference are caught.
     --wave writes the smallest failing items; where none fails, those of -i or else the first.
     With --receipt the files of a build have the hashes, the graph the fingerprint that the receipt says, and
     plan and Verilog come out of the graph again; exit 1 where anything differs.
     Examples: kera verify fir.kera --fn fir --targets interp,rtl --vectors 10000;
     kera verify fir.kera --targets all; kera verify fir.kera --target cpu;
     kera verify fir.kera --plan build/fir/plan.json;
+    kera verify fir.kera --mutate 100;
     kera verify fir.kera --formal --time-limit 120;
     kera verify --receipt build/fir
     """
@@ -167,12 +179,19 @@ def verify(
     if receipt:
         _check_receipt(context, file, output)
     names, options = _compared(targets, hardware)
+    if formal or faults is not None:
+        options = hardware.for_hardware()
     if formal and wave is not None:
         raise typer.BadParameter("A proof has no waveform; compare without --formal.", param_hint="--wave")
     if formal:
         _prove(file, function, options, limit, seed, output)
     loaded, graph = load_or_fail(file, output)
     export = export_or_fail(loaded, function, output)
+    if faults is not None:
+        if wave is not None:
+            message = "Faults have no waveform; compare without --mutate."
+            raise typer.BadParameter(message, param_hint="--wave")
+        _try_faults(graph, export, options, (faults, vectors, seed), inputs or [], output)
     with output.progress("comparing", len(names)) as step:
         files = source_files(loaded)
         report = verify_export(
@@ -206,6 +225,19 @@ def _compared(targets: str | None, hardware: HardwareRequest) -> tuple[list[str]
     if len(names) < 2:
         raise typer.BadParameter("Name at least two targets to compare.", param_hint="--targets")
     return names, options
+
+
+def _try_faults(
+    graph: Graph, export: Export, options: TargetOptions, numbers: tuple[int, int, int],
+    inputs: Sequence[str], output: Output,
+) -> NoReturn:
+    """``numbers``: of faults, of items, and their seed."""
+    from kera_hw.driver.mutation import STEPS, try_faults
+
+    with output.progress("planting faults", STEPS) as step:
+        report = try_faults(graph, export, options, *numbers, inputs, step)
+    output.text(report.text())
+    output.finish(report.to_json(), (), OK if report.fine else AT_FAULT)
 
 
 def _check_receipt(context: typer.Context, place: Path, output: Output) -> NoReturn:

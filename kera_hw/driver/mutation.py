@@ -29,6 +29,8 @@ from kera_hw.support import KeraError
 Outcome = Literal["caught", "none", "missed"]
 LEAST_SHARE = 0.95
 """Share of the faults that a comparison has to catch."""
+STEPS = 4
+"""Calls of ``progress``."""
 _MOST_SHOWN = 10
 # A fault may keep a circuit busy for ever; the bench gives up long before.
 _RUN_S = 60.0

@@ -81,7 +81,8 @@ class RtlExecutor:
             run = bench.run(traffic, count=count)
             fault = departure(self.design, run, traffic, latencies)
             outputs = run.outputs if outputs is None else outputs
-            if fault is None and not all(map(np.array_equal, (item[:count] for item in outputs), run.outputs)):
+            wanted = (item[:count] for item in outputs)
+            if fault is None and not all(map(np.array_equal, wanted, run.outputs)):
                 what = "stalls" if traffic.reset_at_cycle is None else "what was there before a reset"
                 fault = f"results depend on {what}"
             if fault is not None:

@@ -181,7 +181,9 @@ def test_a_circuit_that_departs_from_its_plan_is_told(program: kera_hw.Program) 
     wanted = program.function("ratio").batch(**item)
     for late, wrong in ((0, False), (1, True)):
         # A circuit that is a cycle quicker than the plan says.
-        planned = replace(design.emitted, latency_cycles=design.emitted.latency_cycles + late)
+        core = design.emitted.core
+        assert core is not None
+        planned = replace(design.emitted, core=replace(core, latency_cycles=core.latency_cycles + late))
         stepper = RtlStepper(design, LiveSimulation(planned))
         if wrong:
             with pytest.raises(kera_hw.KeraError, match=r"K0910.*out_valid"):

@@ -208,6 +208,7 @@ int main(int argc, char** argv) {
     context.randReset(2);
     context.randSeed((int)(random_state % 1000000 + 1));
     Vdut dut{&context};
+    dut.clk = 0;  // at random, too, until it is set
     const int status = serve(dut);
     dut.final();
     return status;
@@ -231,6 +232,7 @@ int main(int argc, char** argv) {
   context.randReset(2);  // registers without an initial value start at random
   context.randSeed((int)(random_state % 1000000 + 1));
   Vdut dut{&context};
+  dut.clk = 0;  // at random, too, until it is set
 #if VM_TRACE
   Tracer trace;
   const bool tracing = argc > 11 && argv[11][0] != '+';
