@@ -119,9 +119,10 @@ def emitters(incomplete: str) -> list[str]:
 
 
 def products(incomplete: str) -> list[str]:
+    from kera_hw.driver.cpu.build import ENDINGS
     from kera_hw.driver.options import PRODUCTS
 
-    return _beginning(incomplete, PRODUCTS)
+    return _beginning(incomplete, (*PRODUCTS, *ENDINGS))
 
 
 def built_targets(incomplete: str) -> list[str]:

@@ -120,12 +120,13 @@ def build(
     function: FunctionOption = None,
     hardware: HardwareRequest = AS_PLANNED,
     emit: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--emit", metavar="WHAT", autocompletion=complete.products,
-            help="verilog: stop there; bitstream: all the way.",
+            help="verilog: stop there; bitstream (the default): all the way. For cpu: obj, header, so, or "
+            "several with commas (the default: all).",
         ),
-    ] = "bitstream",
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of placement.")] = 1,
     benches: Annotated[
         list[str] | None,
@@ -144,7 +145,8 @@ def build(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Build a function into Verilog, a bitstream, a report and a receipt; for wasm or ptx, into a module.
+    """Build a function into Verilog, a bitstream, a report and a receipt; for wasm or ptx, into a module;
+    for cpu, into an object, a shared library and a C header.
 
     With --clock the plan is made again, up to twice, until place and route meets it; --plan takes the one
     in that file.
@@ -152,17 +154,18 @@ def build(
     kera build fir.kera --emitter amaranth --emit verilog -o build/fir;
     kera build fir.kera --emit verilog --testbench verilog -o build/fir;
     kera build fir.kera --plan build/fir/plan.json -o build/again;
-    kera build fir.kera --target wasm -o build/fir
+    kera build fir.kera --target wasm -o build/fir;
+    kera build fir.kera --target x86-64-avx2 --emit obj,header -o build/fir
     """
     from kera_hw.driver.build import BUILD_STEPS, Benches
     from kera_hw.driver.build import build as build_export
     from kera_hw.driver.options import PRODUCTS, check_choice
 
     output = Output(json, quiet)
-    check_choice("product (`--emit`)", emit, PRODUCTS)
     if hardware.software is not None:
-        _build_software(hardware.software, file, out, function, output)
+        _build_software(hardware.software, file, out, function, emit, output)
         return
+    emit = check_choice("product (`--emit`)", emit or "bitstream", PRODUCTS)
     options = hardware.for_hardware()
     exported = Benches(tuple(benches or ()), vectors, tuple(inputs or ()))
     if inputs and not benches:
@@ -179,13 +182,16 @@ def build(
     output.finish(data, [*(loaded.diagnostics if json else ()), *result.diagnostics])
 
 
-def _build_software(target: str, file: Path, out: Path, function: str | None, output: Output) -> None:
+def _build_software(
+    target: str, file: Path, out: Path, function: str | None, emit: str | None, output: Output
+) -> None:
     """Writes what the target makes, the graph, the plan and the receipt."""
-    from kera_hw.driver.software_build import build_software
+    from kera_hw.driver.software_build import build_software, endings_of
 
+    endings = endings_of(target, emit)
     loaded, graph = load_or_fail(file, output, lints=True)
     export = export_or_fail(loaded, function, output)
-    result = build_software(target, graph, export, out)
+    result = build_software(target, graph, export, out, endings)
     output.text(result.summary)
     for name in result.files:
         output.text(f"wrote {result.directory / name}")

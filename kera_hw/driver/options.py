@@ -64,7 +64,9 @@ INTERFACES = ("stream", "none", "axis")
 EMITTERS = ("text", "amaranth")
 PRODUCTS = ("verilog", "bitstream")
 """What a build may stop at."""
-SOFTWARE_PRODUCTS = ("ptx", "wasm")
+CPU_TARGETS = ("cpu", "x86-64-avx2", "x86-64-avx512")
+"""The processor's best level, and its levels by name."""
+SOFTWARE_PRODUCTS = (*CPU_TARGETS, "ptx", "wasm")
 """Targets of software that are built, which take none of the options of hardware."""
 
 _LONGEST_SHOWN = 40

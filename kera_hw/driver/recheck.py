@@ -155,7 +155,9 @@ def _made(receipt: Receipt, graph: Graph, export: Export) -> tuple[dict[str, byt
     """The files that follow from the graph and the options recorded, and `plan.json`. Raises KeraError."""
     if receipt.emit in MAKERS:
         made = MAKERS[receipt.emit](graph, export)
-        return dict(made.files), made.plan
+        # What `--emit` left out is in no receipt.
+        files = {file: content for file, content in made.files.items() if file in receipt.artefacts}
+        return files, made.plan
     design = design_hardware(graph, export, receipt.options, scale=receipt.scale)
     return {file: text.encode() for file, text in verilog_files(design).items()}, full_plan(design)
 

@@ -16,7 +16,16 @@ from kera_hw.interp.exports import flatten_inputs
 from kera_hw.interp.values import unflatten_value
 from kera_hw.loops.program import Buffer
 from kera_hw.schedule.software.layout import native_dtype
-from kera_hw.types import element_type, leaf_types, numpy_dtype
+from kera_hw.types import (
+    FixType,
+    FloatType,
+    IntType,
+    Type,
+    element_type,
+    flatten_type,
+    leaf_types,
+    numpy_dtype,
+)
 
 
 class Instance(Protocol):
@@ -84,6 +93,48 @@ class SoftwareStepper:
 
     def close(self) -> None:
         """The memory goes with the object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """An array of a batch: ``name`` has a point before each field, ``type`` is held as ``dtype``."""
+
+    name: str
+    type: Type
+    shape: tuple[int, ...]
+    size: int
+    dtype: np.dtype[Any]
+
+
+def leaves_of(
+    export: Export, params: Sequence[Buffer], results: Sequence[Buffer]
+) -> tuple[list[Leaf], list[Leaf]]:
+    """Parameter and result leaves by the names that other languages give them; results' begin with `out`."""
+    given = [(".".join((name, *leaf.path)), leaf.type) for name, kind in export.params
+             for leaf in flatten_type(kind)]
+    made = [(".".join(("out", *leaf.path)), leaf.type) for leaf in flatten_type(export.result)]
+
+    def named(pairs: Sequence[tuple[str, Type]], buffers: Sequence[Buffer]) -> list[Leaf]:
+        return [
+            Leaf(name, kind, buffer.shape, buffer.size, native_dtype(buffer.element))
+            for (name, kind), buffer in zip(pairs, buffers, strict=True)
+        ]
+
+    return named(given, params), named(made, results)
+
+
+def notes_on_leaves(export: Export) -> str:
+    """What the types of arrays do not say."""
+    wholes = (*(kind for _, kind in export.params), export.result)
+    elements = [element_type(kind) for whole in wholes for kind in leaf_types(whole)]
+    said: list[str] = []
+    if any(isinstance(kind, FixType) for kind in elements):
+        said.append("Fixed point is its raw integer.")
+    if any(isinstance(kind, FloatType) and kind.width_bits == 16 for kind in elements):
+        said.append("Floats of 16 bits are their bits.")
+    if any(isinstance(kind, IntType) and kind.width_bits not in (8, 16, 32, 64) for kind in elements):
+        said.append("Integers of other widths lie extended in the next of 8, 16, 32 and 64 bits.")
+    return " ".join(said) or "Numbers are as they are."
 
 
 def to_compile(graph: Graph, export: Export) -> Export:

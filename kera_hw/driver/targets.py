@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kera_hw.driver.options import DEFAULT_DEVICE, Executor, TargetOptions, check_device, check_text, shown
+from kera_hw.driver.options import (
+    CPU_TARGETS,
+    DEFAULT_DEVICE,
+    Executor,
+    TargetOptions,
+    check_device,
+    check_text,
+    shown,
+)
 from kera_hw.graph import Export, Graph
 from kera_hw.schedule.fpga.device import find_device
 from kera_hw.support import Diagnostic, KeraError
@@ -53,8 +61,6 @@ def _ptx(graph: Graph, export: Export, options: TargetOptions) -> Executor:
     return ptx_executor(graph, export)
 
 
-CPU_TARGETS = ("cpu", "x86-64-avx2", "x86-64-avx512")
-"""The processor's best, and its levels by name."""
 TARGETS: dict[str, Loader] = {
     "interp": _interp, "rtl": _rtl, **{name: _cpu(name) for name in CPU_TARGETS}, "wasm": _wasm, "ptx": _ptx,
 }

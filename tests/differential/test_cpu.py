@@ -10,8 +10,8 @@ from kera_hw.cpu_gpu.engine import Instance, best_level, compile_export, missing
 from kera_hw.cpu_gpu.x86_64 import scalars
 from kera_hw.cpu_gpu.x86_64.machine import LEVELS, Level
 from kera_hw.driver.cpu_target import cpu_executor, level_of
+from kera_hw.driver.options import CPU_TARGETS
 from kera_hw.driver.session import load_program
-from kera_hw.driver.targets import CPU_TARGETS
 from kera_hw.graph import Graph
 from kera_hw.support import KeraError
 from tests.differential.software import ITEMS, checked, differing, fir

@@ -6,12 +6,9 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from kera_hw.driver.software import Made
+from kera_hw.driver.software import Leaf, Made, leaves_of, notes_on_leaves
 from kera_hw.driver.wasm.target import design_module, module_plan
 from kera_hw.graph import Export, Graph, signature, without_probes
-from kera_hw.loops.program import Buffer
-from kera_hw.schedule.software.layout import native_dtype
-from kera_hw.types import FixType, FloatType, IntType, Type, element_type, flatten_type, leaf_types
 from kera_hw.wasm.program import WasmModule
 
 _ARRAYS = {
@@ -45,7 +42,7 @@ def module_files(export: Export, module: WasmModule, fingerprint: str) -> dict[s
     params, results = _leaves(export, module)
     facts = {
         "name": export.name, "signature": signature(without_probes(export)), "fingerprint": fingerprint,
-        "params": params, "results": results, "room": module.room, "notes": _notes(export),
+        "params": params, "results": results, "room": module.room, "notes": notes_on_leaves(export),
     }  # fmt: skip
     made = {f"{export.name}.wasm": module.binary}
     for template, suffix in (("loader.js.j2", "js"), ("types.d.ts.j2", "d.ts")):
@@ -54,34 +51,13 @@ def module_files(export: Export, module: WasmModule, fingerprint: str) -> dict[s
 
 
 def _leaves(export: Export, module: WasmModule) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Parameter and result leaves as plain data, under the names that JavaScript gives them."""
-    params = [
-        (".".join((name, *leaf.path)), leaf.type)
-        for name, kind in export.params for leaf in flatten_type(kind)
-    ]
-    results = [(".".join(("out", *leaf.path)), leaf.type) for leaf in flatten_type(export.result)]
-    return (
-        [_leaf(*named, buffer) for named, buffer in zip(params, module.params)],
-        [_leaf(*named, buffer) for named, buffer in zip(results, module.results)],
-    )
+    """Parameter and result leaves as plain data."""
+    params, results = leaves_of(export, module.params, module.results)
+    return list(map(_shown, params)), list(map(_shown, results))
 
 
-def _leaf(name: str, kind: Type, buffer: Buffer) -> dict[str, Any]:
+def _shown(leaf: Leaf) -> dict[str, Any]:
     return {
-        "name": name, "type": str(kind), "shape": list(buffer.shape), "size": buffer.size,
-        "array": _ARRAYS[native_dtype(buffer.element).str.replace("|", "<")],
+        "name": leaf.name, "type": str(leaf.type), "shape": list(leaf.shape), "size": leaf.size,
+        "array": _ARRAYS[leaf.dtype.str.replace("|", "<")],
     }  # fmt: skip
-
-
-def _notes(export: Export) -> str:
-    """What the types of an array do not say."""
-    wholes = (*(kind for _, kind in export.params), export.result)
-    elements = [element_type(kind) for whole in wholes for kind in leaf_types(whole)]
-    said: list[str] = []
-    if any(isinstance(kind, FixType) for kind in elements):
-        said.append("Fixed point is its raw integer.")
-    if any(isinstance(kind, FloatType) and kind.width_bits == 16 for kind in elements):
-        said.append("Floats of 16 bits are their bits.")
-    if any(isinstance(kind, IntType) and kind.width_bits not in (8, 16, 32, 64) for kind in elements):
-        said.append("Integers of other widths lie extended in the next of 8, 16, 32 and 64 bits.")
-    return " ".join(said) or "Numbers are as they are."

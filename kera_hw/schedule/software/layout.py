@@ -54,6 +54,16 @@ class Layout:
     resets: tuple[tuple[int, int, int], ...]
     end: int
 
+    def image(self) -> bytes:
+        """The memory as it begins, states included; zeros from there on."""
+        pieces = [(data.address, data.contents) for data in self.data]
+        known = dict(pieces)
+        pieces += [(state, known[first]) for state, first, _ in self.resets if first in known]
+        out = bytearray(max((address + len(contents) for address, contents in pieces), default=1))
+        for address, contents in pieces:
+            out[address : address + len(contents)] = contents
+        return bytes(out)
+
 
 def lay_out(program: LoopProgram, private: frozenset[str], vector_bytes: int) -> Layout:
     """A place for every buffer but parameters and results; those in ``private`` have one a lane."""

@@ -1,0 +1,1 @@
+"""Machine code to take away: what a build for a processor writes."""
