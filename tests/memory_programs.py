@@ -118,9 +118,17 @@ pub stream looped(x: u4) -> u12 {
     total
 }
 """
+FILE = """
+pub stream file(a: u4, b: u4, x: u32, go: bool) -> (u32, u32) {
+    state m: [u32; 16] = [9; 16];
+    let first = m[a];
+    if go { m[b] = x + first; }
+    (first, m[a])
+}
+"""
 SOURCES = {
     "counted": COUNTED, "conditional": CONDITIONAL, "either": EITHER, "read_behind": READ_BEHIND,
     "two_writes": TWO_WRITES, "started": TABLE, "plane": PLANE, "banks": BANKS, "flags": FLAGS,
-    "floats": FLOATS, "fixed": FIXED, "looped": LOOPED,
+    "floats": FLOATS, "fixed": FIXED, "looped": LOOPED, "file": FILE,
 }
 """Programs by the name of the one stream in each."""

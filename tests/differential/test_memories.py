@@ -90,6 +90,7 @@ _SIMULATED: tuple[tuple[str, str, Interface, Style, Emitter], ...] = (
     ("either", "ice40-hx8k", "stream", "generic", "text"),
     ("banks", "ecp5-85k", "none", "generic", "amaranth"),
     ("looped", "ice40-hx8k", "stream", "generic", "amaranth"),
+    ("file", "ecp5-85k", "stream", "ecp5", "text"),
 )
 
 

@@ -113,13 +113,13 @@ class _Port:
 
 def _build(m: Module, storage: Storage, port: _Port, enable: Value, stem: str) -> None:
     """The memory in Amaranth's own terms."""
-    latency, width = storage.read_latency_cycles, storage.word_bits
+    inside, width = storage.read_latency_cycles - storage.forwards, storage.word_bits
     words = list(storage.initial or (0,))
     clear, cleared, fresh = port.clear, port.clear_address, Value.cast(Const(words[0], width))
     if not storage.uniform:
         clear, cleared, fresh = _behind(m, port, words, width, stem)
     passed: list[Value] = [port.data]
-    for step in range(1, latency + 1 if storage.forwards else 1):
+    for step in range(1, inside + 1 if storage.forwards else 1):
         kept = Signal(width, name=f"{stem}_passed_{step}", reset_less=True)
         with m.If(enable):
             m.d.sync += kept.eq(passed[-1])
@@ -128,7 +128,7 @@ def _build(m: Module, storage: Storage, port: _Port, enable: Value, stem: str) -
         init = words if not storage.uniform else words[:1] * storage.entries
         memory = MemoryInstance(
             data=MemoryData(shape=width, depth=storage.entries, init=init),
-            attrs={"ram_style": "block" if latency else "distributed"},
+            attrs={"ram_style": "block" if inside else "distributed"},
         )
         m.submodules[f"{stem}_{number}"] = memory
         memory.write_port(
@@ -136,20 +136,24 @@ def _build(m: Module, storage: Storage, port: _Port, enable: Value, stem: str) -
             en=clear | port.write,
         )
         stored = Signal(width, name=f"{stem}_stored_{number}")
-        if latency == 0:
+        if inside == 0:
             memory.read_port(domain="comb", addr=address, data=stored, en=Const(1), transparent_for=())
         else:
             memory.read_port(domain="sync", addr=address, data=stored, en=enable, transparent_for=())
         value: Value = stored
-        for step in range(1, latency):
+        for step in range(1, inside):
             later = Signal(width, name=f"{stem}_stored_{number}_{step}", reset_less=True)
             with m.If(enable):
                 m.d.sync += later.eq(value)
             value = later
         if storage.forwards:
-            hits = _hits(m, port, address, enable, latency, f"{stem}_hit_{number}")
-            for step in range(latency, 0, -1):
+            now, hits = _hits(m, port, address, enable, inside, f"{stem}_hit_{number}")
+            for step in range(inside, 0, -1):
                 value = Mux(hits[step - 1], passed[step], value)
+            last = Signal(width, name=f"{stem}_shown_{number}", reset_less=True)
+            with m.If(enable):
+                m.d.sync += last.eq(Mux(now, port.data, value))
+            value = last
         m.d.comb += shown.eq(value)
 
 
@@ -167,18 +171,19 @@ def _behind(
     return clear, address, word
 
 
-def _hits(m: Module, port: _Port, address: Signal, enable: Value, latency: int, stem: str) -> list[Value]:
-    """When a word appears: whether the one written so many clocks before, less one, is its own."""
+def _hits(
+    m: Module, port: _Port, address: Signal, enable: Value, inside: int, stem: str
+) -> tuple[Value, list[Value]]:
+    """When a copy shows its word: whether that written now, and those of so many clocks before, are it."""
     asked: Value = address
     hits: list[Value] = []
-    for step in range(latency):
+    for step in range(inside):
         own = Signal(step + 1, name=f"{stem}_{step}", reset_less=True)
         with m.If(enable):
             m.d.sync += own.eq(Cat(port.write & (port.address == asked), *hits))
         hits = [own[k] for k in range(step + 1)]
-        if step + 1 < latency:
-            kept = Signal(len(address), name=f"{stem}_asked_{step}", reset_less=True)
-            with m.If(enable):
-                m.d.sync += kept.eq(asked)
-            asked = kept
-    return hits
+        kept = Signal(len(address), name=f"{stem}_asked_{step}", reset_less=True)
+        with m.If(enable):
+            m.d.sync += kept.eq(asked)
+        asked = kept
+    return port.write & (port.address == asked), hits

@@ -138,19 +138,22 @@ class Memories:
         return min(found, key=lambda way: self._cost(way))
 
     def _in_block(self, memory: FlatMemory, distance: int, ports: int) -> Storage | None:
+        near = distance < _NEAR
         made = Storage(
             name=memory.name, entries=memory.entries, word_bits=memory.word_bits, initial=memory.initial,
-            style="block", read_latency_cycles=self._device.area.bram_stages,
-            transparent=distance < _NEAR, read_ports=ports, distance=distance,
+            style="block", read_latency_cycles=self._device.area.bram_stages + near, transparent=near,
+            read_ports=ports, distance=distance,
         )
         return made if self._device.area.bram_bits else None
 
     def _in_luts(self, memory: FlatMemory, distance: int, ports: int) -> Storage | None:
         if self._device.family != "ecp5" or memory.entries > _SHALLOW:
             return None
+        # Where reads follow writes closely, the memory is better not part of the loop.
+        near = distance < _NEAR
         return Storage(
             name=memory.name, entries=memory.entries, word_bits=memory.word_bits, initial=memory.initial,
-            style="lut", read_latency_cycles=0, transparent=True, read_ports=ports, distance=distance,
+            style="lut", read_latency_cycles=int(near), transparent=True, read_ports=ports, distance=distance,
         )
 
     def _cost(self, storage: Storage) -> tuple[bool, float]:

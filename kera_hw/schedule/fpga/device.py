@@ -38,6 +38,7 @@ class Timing:
     crowd: float
     bram_setup_ps: float = 0.0
     bram_clk_to_q_ps: float = 0.0
+    bram_wire_ps: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 // A memory with one write port and READS read ports, each a copy of it: q follows its address by LATENCY enabled
-// clocks. With FORWARD a read gets what is written until the clock edge before its word appears: the write's
-// address is compared with those of reads on their way, and words written in the meantime are handed over.
+// clocks. With FORWARD a read gets what is written until the clock edge with which its word appears: the write's
+// address is compared with those of reads on their way, words written in the meantime are handed over, and a
+// register behind the choice is the last clock of the LATENCY.
 // While clear is high the word of clear_address becomes an initial one: FILL, or that of INITIAL, which comes a
 // clock later. BLOCKS chooses ECP5's block RAMs by name.
 module kera_memory #(
@@ -25,6 +26,7 @@ module kera_memory #(
   input  wire [READS*ADDRESS-1:0] read_address,
   output wire [READS*WIDTH-1:0] q
 );
+  localparam INSIDE = LATENCY - FORWARD; // clocks in the copies themselves
   wire clears;
   wire [ADDRESS-1:0] cleared;
   wire [WIDTH-1:0] initial_word;
@@ -53,9 +55,9 @@ module kera_memory #(
     end
 
     // Words on their way: number s was written s clock edges ago.
-    wire [(LATENCY+1)*WIDTH-1:0] passed;
+    wire [(INSIDE+1)*WIDTH-1:0] passed;
     assign passed[WIDTH-1:0] = write_data;
-    for (s = 1; s <= LATENCY; s = s + 1) begin : pass
+    for (s = 1; s <= INSIDE; s = s + 1) begin : pass
       if (FORWARD) begin : on
         reg [WIDTH-1:0] word;
         always @(posedge clk) if (ce) word <= passed[(s-1)*WIDTH +: WIDTH];
@@ -77,7 +79,7 @@ module kera_memory #(
         );
       end else begin : inferred
         kera_ram #(
-          .WIDTH(WIDTH), .ENTRIES(ENTRIES), .ADDRESS(ADDRESS), .LATENCY(LATENCY), .UNIFORM(UNIFORM), .FILL(FILL),
+          .WIDTH(WIDTH), .ENTRIES(ENTRIES), .ADDRESS(ADDRESS), .LATENCY(INSIDE), .UNIFORM(UNIFORM), .FILL(FILL),
           .INITIAL(INITIAL)
         ) ram (
           .clk(clk), .ce(ce), .clear(clears), .clear_address(cleared), .clear_data(initial_word), .write(write),
@@ -86,36 +88,42 @@ module kera_memory #(
       end
       if (FORWARD) begin : forward
         // Of a read that started s clock edges ago: its address, and whether the words passed since are its own.
-        wire [LATENCY*ADDRESS-1:0] asked;
-        wire [LATENCY*LATENCY-1:0] hits;
+        wire [(INSIDE+1)*ADDRESS-1:0] asked;
+        wire [(INSIDE ? INSIDE*INSIDE : 1)-1:0] hits;
+        if (INSIDE == 0) begin : at_once
+          assign hits = 1'b0;
+        end
         assign asked[ADDRESS-1:0] = address;
-        for (s = 1; s < LATENCY; s = s + 1) begin : ask
+        for (s = 1; s <= INSIDE; s = s + 1) begin : ask
           reg [ADDRESS-1:0] kept;
           always @(posedge clk) if (ce) kept <= asked[(s-1)*ADDRESS +: ADDRESS];
           assign asked[s*ADDRESS +: ADDRESS] = kept;
         end
-        for (s = 0; s < LATENCY; s = s + 1) begin : hit
+        for (s = 0; s < INSIDE; s = s + 1) begin : hit
           // Bit n: the word written n edges before this read's next was to its address.
           reg [s:0] own;
           if (s == 0) begin : first
             always @(posedge clk) if (ce) own <= write & write_address == address;
           end else begin : further
             always @(posedge clk)
-              if (ce) own <= {hits[(s-1)*LATENCY +: s], write & write_address == asked[s*ADDRESS +: ADDRESS]};
+              if (ce) own <= {hits[(s-1)*INSIDE +: s], write & write_address == asked[s*ADDRESS +: ADDRESS]};
           end
-          if (s + 1 == LATENCY) begin : whole
-            assign hits[s*LATENCY +: LATENCY] = own;
+          if (s + 1 == INSIDE) begin : whole
+            assign hits[s*INSIDE +: INSIDE] = own;
           end else begin : partly
-            assign hits[s*LATENCY +: LATENCY] = {{LATENCY-1-s{1'b0}}, own};
+            assign hits[s*INSIDE +: INSIDE] = {{INSIDE-1-s{1'b0}}, own};
           end
         end
-        wire [(LATENCY+1)*WIDTH-1:0] chosen;
-        assign chosen[LATENCY*WIDTH +: WIDTH] = stored;
-        for (s = LATENCY; s > 0; s = s - 1) begin : choose
+        wire [(INSIDE+1)*WIDTH-1:0] chosen;
+        assign chosen[INSIDE*WIDTH +: WIDTH] = stored;
+        for (s = INSIDE; s > 0; s = s - 1) begin : choose
           assign chosen[(s-1)*WIDTH +: WIDTH] =
-            hits[(LATENCY-1)*LATENCY + s - 1] ? passed[s*WIDTH +: WIDTH] : chosen[s*WIDTH +: WIDTH];
+            hits[(INSIDE-1)*INSIDE + s - 1] ? passed[s*WIDTH +: WIDTH] : chosen[s*WIDTH +: WIDTH];
         end
-        assign q[r*WIDTH +: WIDTH] = chosen[WIDTH-1:0];
+        wire now = write & write_address == asked[INSIDE*ADDRESS +: ADDRESS];
+        reg [WIDTH-1:0] shown;
+        always @(posedge clk) if (ce) shown <= now ? write_data : chosen[WIDTH-1:0];
+        assign q[r*WIDTH +: WIDTH] = shown;
       end else begin : plain
         assign q[r*WIDTH +: WIDTH] = stored;
       end

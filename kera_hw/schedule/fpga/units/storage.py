@@ -4,9 +4,10 @@ A memory (``Storage``) is a plain value that its ports name. Accesses to it act 
 and every item's after those of the items before it; that this holds whatever the stages are is the schedule's
 business (``schedule.accesses``), which goes by when a read sees a write:
 
-* ``transparent``: a read sees what is written by the end of the stage before its word appears, so the word is
-  as new as it can be. A memory in LUTs is so of itself; one in block RAM compares the addresses of writes
-  with that of a read on its way, and hands over the data that pass by.
+* ``transparent``: a read sees what is written by the end of the stage before its word appears, so the word
+  is as new as it can be. A memory in LUTs that shows a word at once is so of itself; others compare the
+  addresses of writes with that of a read on its way, hand over the data that pass by, and have a register
+  behind that.
 * else a read sees what is written before the stage in which it starts, and no word that it asks for may be
   written in that stage: block RAM as it is.
 """
@@ -79,8 +80,8 @@ class Storage:
 
     @property
     def forwards(self) -> bool:
-        """Whether data on their way to block RAM are handed over to reads."""
-        return self.transparent and self.style == "block"
+        """Whether data on their way to the memory are handed over to reads, which end in a register."""
+        return self.transparent and self.read_latency_cycles > 0
 
     def blocks(self, device: Device) -> int:
         """Block RAMs of one copy."""
@@ -112,12 +113,11 @@ class Port(Unit, ABC):
         return Look("memory", "memory", "table")
 
     def clk_to_q_ps(self, device: Device) -> int:
-        """Of block RAM, its output register's, and of data handed over, a choice behind it."""
+        """Of block RAM, its output register's and a longer wire; of data handed over, a flip-flop's."""
         timing, storage = device.timing, self.storage
-        if storage.style == "lut":
+        if storage.style == "lut" or storage.forwards:
             return round(timing.clk_to_q_ps)
-        chosen = timing.route_lut_ps + timing.lut_ps if storage.forwards else 0
-        return round(timing.bram_clk_to_q_ps + chosen)
+        return round(timing.bram_clk_to_q_ps + timing.bram_wire_ps)
 
     def keeps_luts(self, device: Device) -> bool:
         return True
@@ -142,7 +142,8 @@ class Port(Unit, ABC):
         return 0 if self.storage.initial is None else round(timing.lut_ps + timing.route_lut_ps)
 
     def _block_ps(self, device: Device) -> int:
-        return round(max(0.0, device.timing.bram_setup_ps - device.timing.setup_ps))
+        timing = device.timing
+        return round(max(0.0, timing.bram_setup_ps - timing.setup_ps) + timing.bram_wire_ps)
 
     def _comparator_luts(self) -> int:
         """LUTs that compare two addresses: two bits a LUT, and what joins them with an enable."""
@@ -168,7 +169,8 @@ class ReadPort(Port):
     def setup_ps(self, device: Device, operand: int = 0) -> int:
         storage = self.storage
         if storage.style == "lut":
-            return wide_ps(device, levels(-(-storage.entries // _LUT_RAM_ENTRIES)))
+            read = wide_ps(device, levels(-(-storage.entries // _LUT_RAM_ENTRIES)))
+            return read + (_chosen_ps(device) + round(device.timing.route_lut_ps) if storage.forwards else 0)
         on_read_side = device.family == "ecp5"
         inside = self._block_ps(device) + (self._cleared_ps(device) if on_read_side else 0)
         return max(inside, _compared_ps(device) if storage.forwards else 0)
@@ -187,16 +189,16 @@ class ReadPort(Port):
         elif device.family == "ecp5" and storage.initial is not None:
             total += storage.address_bits
         if storage.forwards:
-            latency = storage.read_latency_cycles
-            total += latency * (self._comparator_luts() + storage.word_bits)
+            total += storage.read_latency_cycles * self._comparator_luts()
+            total += max(1, storage.read_latency_cycles - 1) * storage.word_bits
         return total
 
     def flip_flops(self) -> int:
-        """Addresses that are compared later, and what came of it."""
-        storage, latency = self.storage, self.storage.read_latency_cycles
+        """Addresses that are compared later, what came of it, and the word chosen."""
+        storage, inside = self.storage, self.storage.read_latency_cycles - 1
         if not storage.forwards:
             return 0
-        return (latency - 1) * storage.address_bits + latency * (latency + 1) // 2
+        return inside * storage.address_bits + inside * (inside + 1) // 2 + storage.word_bits
 
     def brams(self, device: Device) -> int:
         return self.storage.blocks(device)
@@ -220,13 +222,15 @@ class WritePort(Port):
         return f"write of memory `{self.storage.name}`"
 
     def setup_ps(self, device: Device, operand: int = 0) -> int:
-        """Of data handed over, a choice; addresses and conditions are compared meanwhile."""
-        storage = self.storage
+        """Data handed over are chosen before a register; addresses and conditions decide about that."""
+        storage, timing = self.storage, device.timing
         on_write_side = storage.style == "lut" or device.family != "ecp5"
-        inside = self._block_ps(device) + (self._cleared_ps(device) if on_write_side else 0)
-        if operand == 1 or not storage.forwards:
+        inside = self._cleared_ps(device) if on_write_side else 0
+        inside += self._block_ps(device) if storage.style == "block" else 0
+        if not storage.forwards:
             return inside
-        return max(inside, _compared_ps(device))
+        compared = 0 if operand == 1 else _compared_ps(device) + round(timing.route_lut_ps)
+        return max(inside, _chosen_ps(device) + compared)
 
     def act(self, operands: Sequence[int], kept: dict[str, Any]) -> int:
         address, word, condition = operands
@@ -244,12 +248,18 @@ class WritePort(Port):
         return 1 + deep + (storage.address_bits + storage.word_bits if by_write else 0)
 
     def flip_flops(self) -> int:
-        """The words on their way, one for every stage of a read."""
+        """The words on their way, one for every stage of a read but the last."""
         storage = self.storage
-        return storage.read_latency_cycles * storage.word_bits if storage.forwards else 0
+        return (storage.read_latency_cycles - 1) * storage.word_bits if storage.forwards else 0
 
     def brams(self, device: Device) -> int:
         return self.storage.table_blocks(device)
+
+
+def _chosen_ps(device: Device) -> int:
+    """One of the word read and those on their way."""
+    timing = device.timing
+    return round(timing.lut_ps + timing.mux_level_ps + timing.mux_exit_ps)
 
 
 def _compared_ps(device: Device) -> int:
