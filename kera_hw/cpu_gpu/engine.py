@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -77,7 +77,13 @@ class Instance:
         for data in function.layout.data:
             contents = np.frombuffer(data.contents, np.uint8)
             self._arena[data.address : data.address + len(contents)] = contents
+        self._memory: int = self._arena.ctypes.data
         self.reset()
+
+    @property
+    def entry(self) -> tuple[Callable[[int, Any, int], None], int]:
+        """The function and its memory: (items, addresses of leaves, memory)."""
+        return self._call, self._memory
 
     @property
     def code_address(self) -> int:
@@ -96,7 +102,7 @@ class Instance:
         results = [np.empty((items, *one.shape), native_dtype(one.element)) for one in function.results]
         places = [one.ctypes.data for one in (*given, *results)]
         ports = (ctypes.c_void_p * len(places))(*places)
-        self._call(items, ports, self._arena.ctypes.data)
+        self._call(items, ports, self._memory)
         return results
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
+from kera_hw.driver.direct import fits
 from kera_hw.driver.observing import Observed, observe
 from kera_hw.driver.options import Executor, Stepper, TargetOptions, check_text, shown
 from kera_hw.driver.pace import cycles_text
@@ -17,10 +20,13 @@ from kera_hw.graph import Export, Graph, probes_of, signature
 from kera_hw.interp import flatten_value, unflatten_value
 from kera_hw.interp.values import item_count
 from kera_hw.support import Diagnostic, KeraError
-from kera_hw.types import leaf_types
+from kera_hw.types import element_type, leaf_types, numpy_dtype, shape_of
 
 if TYPE_CHECKING:
     from kera_hw.rtl.emit.component import Kernel
+
+
+DirectCall = Callable[[Mapping[str, Any], Any], Any]
 
 
 class Function:
@@ -30,6 +36,8 @@ class Function:
         self._fingerprint = Graph([export]).fingerprint
         self._export = export
         self._executor = executor
+        self._takes_out = all(name != "out" for name, _ in export.params)
+        self._direct: DirectCall | None = getattr(executor, "direct", None)
 
     def __repr__(self) -> str:
         plan = self._executor.plan
@@ -51,12 +59,43 @@ class Function:
         return Facts(self._executor.plan)
 
     def __call__(self, **inputs: Any) -> Any:
-        """One item; a stream's item is the first after reset. Raises KeraError for values that do not fit."""
-        return _first_item(self._executor.run(_one_item(self._export, inputs), 1))
+        """One item; a stream's item is the first after reset. Raises KeraError for values that do not fit.
+
+        ``out``, unless a parameter is called so, is an array for the result, which is written there.
+        """
+        out = inputs.pop("out", None) if self._takes_out else None
+        if self._direct is not None:
+            found = self._direct(inputs, out)
+            if found is not NotImplemented:
+                return found
+        if out is not None:
+            self._check_out(out, None)
+        return _into(out, _first_item(self._executor.run(_one_item(self._export, inputs), 1)))
 
     def batch(self, **inputs: Any) -> Any:
-        """Many items along the leading axis; for a stream they are one sequence from reset."""
-        return self._executor.run(inputs, _batch_size(self._export, inputs))
+        """Many items along the leading axis; for a stream they are one sequence from reset.
+
+        ``out`` as in a call, with the axis of items.
+        """
+        out = inputs.pop("out", None) if self._takes_out else None
+        items = _batch_size(self._export, inputs)
+        if out is not None:
+            self._check_out(out, items)
+        return _into(out, self._executor.run(inputs, items))
+
+    def _check_out(self, out: object, items: int | None) -> None:
+        """Raises KeraError (K0917) for what can't take the results."""
+        kind = self._export.result
+        if leaf_types(kind) != (kind,):
+            message = f"`{self.name}` gives {kind}, which is no single array for `out`."
+            raise KeraError([Diagnostic("K0917", message)])
+        shape = (*(() if items is None else (items,)), *shape_of(kind))
+        dtype = numpy_dtype(element_type(kind))
+        if not shape or not fits(out, dtype, shape):
+            wanted = f"an array of shape {shape} and dtype {dtype}, contiguous and writable"
+            wanted = wanted if shape else "nothing, since the result is a scalar"
+            message = f"`out` of `{self.name}` takes {wanted}, but got {_shown_array(out)}."
+            raise KeraError([Diagnostic("K0917", message)])
 
 
 class Stream:
@@ -281,6 +320,23 @@ def _one_item(export: Export, inputs: Mapping[str, Any]) -> dict[str, Any]:
         if name in inputs:
             lifted[name] = unflatten_value(kind, flatten_value(kind, inputs[name], None, name))
     return lifted
+
+
+def _shown_array(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        array = cast("np.ndarray[Any, np.dtype[Any]]", value)
+        flags = [word for word, there in (("not contiguous", array.flags.c_contiguous),
+                                          ("read-only", array.flags.writeable)) if not there]
+        return ", ".join([f"one of shape {array.shape} and dtype {array.dtype}", *flags])
+    return f"a {type(value).__name__}"
+
+
+def _into(out: Any, value: Any) -> Any:
+    """The value, in an array that takes it if there is one."""
+    if out is None:
+        return value
+    np.copyto(out, value)
+    return out
 
 
 def _first_item(value: Any) -> Any:

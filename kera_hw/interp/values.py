@@ -143,8 +143,10 @@ def _leaf(kind: Type, value: Value, outer: tuple[int, ...], name: str) -> Array:
 
 def _array(value: Value, element: Type, name: str) -> Array:
     """The value as an array of a dtype that goes with the element type."""
+    if hasattr(value, "__dlpack__") and not isinstance(value, (np.ndarray, np.generic)):
+        value = _exchanged(value, name)
     try:
-        array: Array = np.asarray(value)
+        array: Array = np.asarray(cast("Any", value))
     except (ValueError, OverflowError, TypeError):
         reject("K0912", f"`{name}` is no array of numbers whose rows have one length.")
     if array.size == 0 and not isinstance(value, (np.ndarray, np.generic)):
@@ -162,6 +164,15 @@ def _array(value: Value, element: Type, name: str) -> Array:
         message = f"`{name}` of type {element} takes {_wanted(element)}, but got {_found(array)}"
         reject("K0913", f"{message}{_conversion(array, element)}.")
     return array
+
+
+def _exchanged(value: Value, name: str) -> Array:
+    """An array of another library that lies in this processor's memory, as one of NumPy's."""
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, TypeError, RuntimeError, ValueError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        reject("K0912", f"`{name}` is an array that cannot be had by DLPack: {reason}")
 
 
 _HOST_FLOATS = {2: F16, 4: F32, 8: F64}

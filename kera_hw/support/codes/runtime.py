@@ -45,6 +45,10 @@ TABLE: Table = (
      "Every input of a batch has the items along its leading axis, as many in each."),
     ("K0916", "stream closed",
      "A stream that was closed cannot be stepped or reset; take another one with `program.stream(..)`."),
+    ("K0917", "array that takes no results",
+     "Results are written into an array as they are: one of their dtype and shape, with rows one after "
+     "another, that may be written to; `np.empty(shape, dtype)` makes one. Several results, or a scalar, "
+     "have no such array."),
     ("K0908", "option out of range",
      "An option of the command line or of the Python interface has a value outside its range, or of another "
      "kind than it takes. The message says what it takes."),

@@ -1,0 +1,147 @@
+"""Calls whose arguments are arrays as machine code takes them go straight to it.
+
+What is not (another dtype, lists, a NaN of other bits, integers of odd widths) is left to the way that
+converts and checks, and says what is wrong. Scalars pass through places of their own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from kera_hw.driver.values import Array
+from kera_hw.graph import Export
+from kera_hw.types import (
+    FloatType,
+    IntType,
+    TensorType,
+    Type,
+    element_type,
+    leaf_types,
+    numpy_dtype,
+    shape_of,
+)
+
+Call = Callable[[int, Any, int], None]
+_CELL = ctypes.c_char
+_IN_PLACE = frozenset((8, 16, 32, 64))
+
+
+@dataclass(frozen=True, slots=True)
+class _Port:
+    """A leaf: its name, what an array of it is; ``cell`` is the place of a scalar."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    is_float: bool
+    cell: Array | None
+
+
+class Direct:
+    """``run(items, ports, memory)`` as the code is called. Not for several threads at once."""
+
+    def __init__(self, ports: Sequence[_Port], result: _Port, run: Call, memory: int) -> None:
+        self._params, self._result = tuple(ports), result
+        self._run, self._memory = run, memory
+        self._places = (ctypes.c_void_p * (len(ports) + 1))()
+        for k, port in enumerate((*ports, result)):
+            if port.cell is not None:
+                self._places[k] = port.cell.ctypes.data
+
+    def call(self, inputs: Mapping[str, Any], out: Array | None) -> Any:
+        """One item's result; NotImplemented where that is for the other way."""
+        params, places = self._params, self._places
+        if len(inputs) != len(params):
+            return NotImplemented
+        try:
+            for k, port in enumerate(params):
+                value = inputs[port.name]
+                if port.cell is not None:
+                    if type(value) is int:
+                        if port.is_float:
+                            return NotImplemented
+                    elif type(value) is not port.dtype.type or value != value:
+                        return NotImplemented
+                    port.cell[0] = value
+                    continue
+                if type(value) is not np.ndarray or value.dtype != port.dtype or value.shape != port.shape:
+                    return NotImplemented
+                if not value.flags.c_contiguous or (port.is_float and not _is_finite(value)):
+                    return NotImplemented
+                places[k] = _address(value)
+            return self._answered(inputs, out)
+        except (KeyError, OverflowError):
+            return NotImplemented
+
+    def _answered(self, inputs: Mapping[str, Any], out: Array | None) -> Any:
+        result = self._result
+        if result.cell is not None:
+            if out is not None:
+                return NotImplemented
+            self._run(1, self._places, self._memory)
+            return result.cell[0]
+        if out is None:
+            out = np.empty(result.shape, result.dtype)
+        elif not fits(out, result.dtype, result.shape) or _overlaps(out, inputs):
+            return NotImplemented
+        self._places[len(self._params)] = _address(out)
+        self._run(1, self._places, self._memory)
+        return out
+
+
+def direct_of(export: Export, run: Call, memory: int) -> Direct | None:
+    """The direct way of a function whose leaves machine code takes as they are; None where some are not."""
+    kinds = [*export.params, ("", export.result)]
+    if export.kind == "stream" or not all(_is_plain(kind) for _, kind in kinds):
+        return None
+    *params, result = (_port(name, kind) for name, kind in kinds)
+    return Direct(params, result, run, memory)
+
+
+def _is_plain(kind: Type) -> bool:
+    """Whether a value is one array, or one scalar, of numbers that are held as they are."""
+    leaves = leaf_types(kind)
+    if len(leaves) != 1 or leaves[0] != kind:
+        return False
+    element = element_type(kind)
+    size = np.prod(shape_of(kind), dtype=np.int64) if isinstance(kind, TensorType) else 1
+    whole = isinstance(element, IntType) and element.width_bits in _IN_PLACE
+    return bool(size) and (whole or (isinstance(element, FloatType) and element.width_bits >= 32))
+
+
+def _port(name: str, kind: Type) -> _Port:
+    dtype, is_tensor = numpy_dtype(element_type(kind)), isinstance(kind, TensorType)
+    cell = None if is_tensor else np.zeros(1, dtype)
+    return _Port(name, dtype, shape_of(kind), isinstance(element_type(kind), FloatType), cell)
+
+
+def fits(out: object, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
+    """Whether results of that type and shape can be written into an array as they are."""
+    if not isinstance(out, np.ndarray):
+        return False
+    array = cast("Array", out)
+    flags = array.flags
+    return array.dtype == dtype and array.shape == shape and flags.c_contiguous and flags.writeable
+
+
+def _is_finite(values: Array) -> bool:
+    """True only if no element is a NaN, whose bits may not be the canonical ones; nor an infinity."""
+    flat = values.reshape(-1)
+    total = float(flat.dot(flat))
+    return total - total == 0
+
+
+def _overlaps(out: Array, inputs: Mapping[str, Any]) -> bool:
+    return any(np.may_share_memory(out, value) for value in inputs.values())
+
+
+def _address(array: Array) -> int:
+    try:
+        return ctypes.addressof(_CELL.from_buffer(cast("Any", array)))
+    except TypeError:  # it may not be written to
+        return array.ctypes.data

@@ -1,0 +1,159 @@
+"""Calls that go straight to machine code: same results, same refusals; `out=`; arrays by DLPack."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import kera_hw
+from kera_hw.cpu_gpu.engine import best_level
+from kera_hw.driver.api import Function, Program
+
+SOURCE = """
+pub fn scaled(x: [f32; 3, 4], a: f32) -> [f32; 3, 4] { x * a }
+pub fn added(x: i16, y: u64, z: f64) -> f64 { z + (x as f64) + (y as f64) }
+pub fn turned(x: [i32; 8]) -> [i32; 8] { reverse(x, 0) }
+pub fn both(x: [i32; 8]) -> ([i32; 8], i32) { (x + 1, sum(x)) }
+pub fn odd(x: [i13; 4]) -> [i13; 4] { x + 1 }
+pub fn kept(out: [i32; 4]) -> [i32; 4] { out * 2 }
+"""
+some_level = pytest.mark.skipif(best_level() is None, reason="the processor lacks what the code uses")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    path = tmp_path_factory.mktemp("direct") / "f.kera"
+    path.write_text(SOURCE, encoding="utf-8")
+    return kera_hw.load(path)
+
+
+def _straight(function: Function, monkeypatch: pytest.MonkeyPatch) -> Function:
+    """The function, whose other way breaks."""
+    monkeypatch.setattr(function._executor, "run", lambda *_: pytest.fail("it does not go straight"))  # type: ignore[attr-defined]
+    return function
+
+
+def _same(a: Any, b: Any) -> bool:
+    return np.asarray(a).dtype == np.asarray(b).dtype and np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+def _parts(value: Any) -> list[Any]:
+    return list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else [value]
+
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+@some_level
+def test_arrays_and_scalars_go_straight(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    scaled = _straight(program.function("scaled", "cpu"), monkeypatch)
+    for x in (X, X.copy(), -X):
+        assert _same(scaled(x=x, a=np.float32(0.1)), x * np.float32(0.1))
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    assert _same(scaled(x=read_only, a=np.float32(3)), X * np.float32(3))
+    added = _straight(program.function("added", "cpu"), monkeypatch)
+    assert _same(added(x=-7, y=1 << 63, z=np.float64(0.5)), np.float64(-7 + 0.5) + np.float64(1 << 63))
+    assert _same(added(x=np.int16(3), y=np.uint64(4), z=np.float64(1)), np.float64(8))
+
+
+OTHERS: list[tuple[str, Callable[[], dict[str, Any]]]] = [
+    ("scaled", lambda: {"x": X.tolist(), "a": 2}),
+    ("scaled", lambda: {"x": np.asfortranarray(X), "a": np.float32(2)}),
+    ("scaled", lambda: {"x": np.full((3, 4), 0x7FC1_2345, np.uint32).view(np.float32), "a": 2.0}),
+    ("scaled", lambda: {"x": np.full((3, 4), np.inf, np.float32), "a": np.float32("nan")}),
+    ("scaled", lambda: {"x": X[::1], "a": 0.1}),
+    ("added", lambda: {"x": np.int64(3), "y": 4, "z": 5}),
+    ("turned", lambda: {"x": np.arange(16, dtype=np.int32)[::2]}),
+    ("turned", lambda: {"x": np.arange(8)}),
+    ("both", lambda: {"x": np.arange(8, dtype=np.int32)}),
+    ("odd", lambda: {"x": np.array([1, -2, 4095, -4096], np.int16)}),
+]
+
+
+@some_level
+@pytest.mark.parametrize("case", range(len(OTHERS)))
+def test_others_are_converted_as_before(program: Program, case: int) -> None:
+    name, values = OTHERS[case]
+    wanted, found = (_parts(program.function(name, target)(**values())) for target in ("interp", "cpu"))
+    assert all(_same(a, b) for a, b in zip(wanted, found, strict=True))
+
+
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("scaled", {"x": X}, "K0911"), ("scaled", {"x": X, "a": 1, "b": 2}, "K0911"),
+    ("scaled", {"x": X[:2], "a": np.float32(1)}, "K0912"),
+    ("scaled", {"x": X.astype(float), "a": 1}, "K0913"),
+    ("added", {"x": 1 << 15, "y": 0, "z": 0}, "K0914"), ("added", {"x": 0, "y": -1, "z": 0}, "K0914"),
+    ("added", {"x": True, "y": 1, "z": 0}, "K0913"), ("odd", {"x": np.full(4, 4096, np.int16)}, "K0914"),
+]
+
+
+@some_level
+@pytest.mark.parametrize("case", range(len(WRONG)))
+def test_what_does_not_fit_is_refused_as_by_the_interpreter(program: Program, case: int) -> None:
+    name, values, code = WRONG[case]
+    said: list[str] = []
+    for target in ("interp", "cpu"):
+        with pytest.raises(kera_hw.KeraError) as caught:
+            program.function(name, target)(**values)
+        (fault,) = caught.value.diagnostics
+        said.append(f"{fault.code} {fault.message}")
+    assert said[0] == said[1] and said[0].startswith(code)
+
+
+@pytest.mark.parametrize("target", ["interp", pytest.param("cpu", marks=some_level), "wasm"])
+def test_results_are_written_where_told(program: Program, target: str) -> None:
+    """Also over an argument that is read elsewhere than it is written."""
+    turned = program.function("turned", target)
+    x = np.arange(8, dtype=np.int32)
+    out = np.empty(8, np.int32)
+    assert turned(x=x, out=out) is out and out.tolist() == x[::-1].tolist()
+    assert turned(x=x, out=x) is x and x.tolist() == list(range(7, -1, -1))
+    batch = np.arange(24, dtype=np.int32).reshape(3, 8)
+    whole = np.empty((3, 8), np.int32)
+    assert turned.batch(x=batch, out=whole) is whole and (whole == batch[:, ::-1]).all()
+    assert program.function("kept", target)(out=np.arange(4, dtype=np.int32)).tolist() == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize("target", ["interp", pytest.param("cpu", marks=some_level)])
+def test_an_array_that_takes_no_results(program: Program, target: str) -> None:
+    turned, x = program.function("turned", target), np.arange(8, dtype=np.int32)
+    read_only = np.empty(8, np.int32)
+    read_only.flags.writeable = False
+    wrong = [np.empty(8), np.empty(7, np.int32), np.empty(16, np.int32)[::2], read_only, [0] * 8, 0]
+    calls = [lambda out=out: turned(x=x, out=out) for out in wrong]
+    calls += [
+        lambda: turned.batch(x=x[np.newaxis], out=np.empty(8, np.int32)),
+        lambda: program.function("both", target)(x=x, out=np.empty(8, np.int32)),
+        lambda: program.function("added", target)(x=1, y=2, z=3, out=np.empty(())),
+    ]
+    for call in calls:
+        with pytest.raises(kera_hw.KeraError, match="K0917"):
+            call()
+
+
+class _Foreign:
+    """An array of a library that has DLPack and nothing else."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = values
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if isinstance(self._values, Exception):
+            raise self._values
+        return self._values.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+@pytest.mark.parametrize("target", ["interp", pytest.param("cpu", marks=some_level)])
+def test_arrays_of_other_libraries(program: Program, target: str) -> None:
+    turned, x = program.function("turned", target), np.arange(8, dtype=np.int32)
+    assert turned(x=_Foreign(x)).tolist() == x[::-1].tolist()
+    with pytest.raises(kera_hw.KeraError, match=r"K0912.*lies on a GPU"):
+        turned(x=_Foreign(BufferError("lies on a GPU")))
+    with pytest.raises(kera_hw.KeraError, match="K0913"):
+        turned(x=_Foreign(x.astype(np.float32)))
