@@ -162,7 +162,7 @@ def _bears(found: Mapped, plain: Mapped) -> bool:
     cycles = found.plan.initiation_interval, found.plan.latency_cycles
     most = plain.plan.initiation_interval, plain.plan.latency_cycles
     new, old = found.plan.estimate, plain.plan.estimate
-    fast_enough = new.fmax_mhz >= min(found.plan.clock_mhz, _AS_FAST * old.fmax_mhz)
+    fast_enough = new.fmax_mhz >= _AS_FAST * min(found.plan.clock_mhz, old.fmax_mhz)
     return cycles <= most and ((new.lut < old.lut and fast_enough) or not _improves(plain, found))
 
 

@@ -128,7 +128,7 @@ def _cell(rng: random.Random, cells: list[Cell], chains: int = 0) -> Cell:
         return tuple(_operand(rng, cells, width if rng.random() < 0.8 else 1) for _ in range(count))
 
     if kind == "lut":
-        count = rng.randint(1, 4)
+        count = rng.randint(1, 6)
         return Lut(width=width, inputs=vectors(count), expr=_expr(rng, count))
     if kind == "add":
         count = rng.choice([1, 1, 2, 3])

@@ -19,6 +19,8 @@ _LATE = 2 * Gate.delay
 """Level up to which a condition is soon enough."""
 _MOST_ITEMS, _MOST_SIGNALS, _MOST_NODES, _MOST_MADE = 200, 40, 4000, 24
 """Items and signals behind a condition, and nodes of its function, before and after."""
+_FEWER, _SMALL = 0.67, 8
+"""Share of a condition's signals that it may still need, and nodes up to which it may need all."""
 Place = tuple[int, int]
 """An item, and one of its bits."""
 
@@ -152,8 +154,9 @@ class _Function:
         diagrams = self.diagrams
         function = diagrams.restricted(self.values[self.root], self._care())
         nodes = diagrams.below(function)
-        if len(nodes) > _MOST_MADE:
-            return None
+        few = len({diagrams.variable[node] for node in nodes}) <= _FEWER * len(self.signals)
+        if len(nodes) > (_MOST_MADE if few else _SMALL):
+            return None  # or it would not be worth logic that it now shares with others
         made: dict[int, Bits] = {FALSE: const_bits(0, 1), TRUE: const_bits(1, 1)}
         for node in sorted(nodes, key=lambda n: -diagrams.variable[n]):
             made[node] = self._gate(node, made)

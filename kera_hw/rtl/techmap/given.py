@@ -50,7 +50,7 @@ def _implied(table: int, operands: list[Bits], value: int) -> list[tuple[Bits, i
 
 def given(net: Net, bits: Bits, facts: Facts) -> Bits:
     """The vector as it is where the facts hold; elsewhere it may be anything."""
-    order = _behind(net, bits, facts)
+    order = _behind(net, bits, facts) if facts else None
     if order is None:
         return bits
     made: dict[int, Bits] = {}

@@ -25,6 +25,7 @@ _FANOUT = 2
 _ROUNDS = 4
 _PIVOTS = 3
 """Choices by late nodes that are put before an output one after another."""
+_MANY_GATES = 600
 _EFFORT = 2000
 """Gates in all rounds of restructuring together."""
 
@@ -69,7 +70,8 @@ def refined_as(netlist: Netlist, model: DelayModel, clock_ps: int, name: str) ->
     return part.aimed(aim)
 
 
-_AIMS = (("best", "soonest"), ("wide",), ("wide soonest", "hastened"))
+_FRONT = 3
+_AIMS = (("best", "soonest"), ("wide 0",), ("wide 1", "wide 2", "wide 3", "wide 4", "hastened"))
 """What is looked for in a part, the last only where there are states."""
 
 
@@ -111,8 +113,9 @@ class Part:
         self.hurried = replace(self.timing, required_ps=[0.0] * len(self.places))
         outputs = [made.literals[place] for place in self.places]
         self.aig, self.literals = made.aig.swept(outputs, len(made.leaves))
+        self._forms: list[tuple[Aig, list[int]]] = [(self.aig, self.literals)]
         self._best, self._soonest = self._narrow(self.aig, self.literals)
-        self._wide: tuple[Mapped, Mapped] | None = None
+        self._wide: list[Mapped] | None = None
 
     def _mapped(self, aig: Aig, literals: list[int], *timings: Timing) -> list[Mapped]:
         found = map_gates(aig, literals, timings, _LUT_INPUTS)
@@ -126,33 +129,53 @@ class Part:
         return self._mapped(aig, literals, *(replace(one, wide_ps=()) for one in (self.timing, self.hurried)))
 
     def _try(self, aig: Aig, literals: list[int]) -> None:
+        self._forms.append((aig, literals))
         best, soonest = self._narrow(aig, literals)
         self._best = min(self._best, best, key=Mapped.key)
         self._soonest = min(self._soonest, soonest, key=Mapped.key)
 
-    def wide(self) -> tuple[Mapped, Mapped]:
-        """The same with wide functions among them, from the gates that were best without."""
+    def wide(self) -> list[Mapped]:
+        """The same with wide functions among them: the fewest in time; of states also those that are soonest
+        all together, and some of which none is later or larger than another.
+
+        Of many gates those alone are looked at that are best in single LUTs.
+        """
         if self._wide is None:
-            forms = [self._best] if self._soonest.aig is self._best.aig else [self._best, self._soonest]
-            if self.timing.wide_ps:
-                pairs = [self._mapped(one.aig, one.literals, self.timing, self.hurried) for one in forms]
+            looped, leading = bool(self.netlist.states), (self._best.aig, self._soonest.aig)
+            forms = [form for form in self._forms if form[0] in leading]
+            timings = (self.timing, self.hurried) if looped else (self.timing,)
+            found = [self._mapped(*form, *timings) for form in forms]
+            if looped and self.aig.gates() <= _MANY_GATES:
+                soonest = min((pair[1] for pair in found), key=Mapped.key)
+                others = [form for form in self._forms if form[0] not in leading]
+                found += [self._mapped(*form, *timings) for form in others]
+                self._wide = [soonest, *self._front([one for pair in found for one in pair])]
             else:
-                pairs = [[self._best, self._soonest]]
-            best, soonest = (min(found, key=Mapped.key) for found in zip(*pairs))
-            self._wide = best, soonest
+                self._wide = [min((pair[-1] for pair in found), key=Mapped.key)] if looped else []
+            self._wide.insert(0, min((pair[0] for pair in found), key=Mapped.key))
         return self._wide
+
+    def _front(self, found: Sequence[Mapped]) -> list[Mapped]:
+        """By when the last output settles, and by LUTs: those that none beats in both."""
+
+        def key(one: Mapped) -> tuple[float, int]:
+            arrival = _settled(one.luts, self.timing)
+            return max((arrival[literal >> 1] for literal in one.literals), default=0.0), one.count
+
+        order = sorted(found, key=key)
+        front = [one for k, one in enumerate(order) if all(one.count < other.count for other in order[:k])]
+        return front[:_FRONT]
 
     def aimed(self, aim: str) -> Netlist | None:
         """The netlist of one aim; None where it led to nothing new."""
-        match aim:
-            case "best":
+        match aim.split():
+            case ["best"]:
                 return self.best()
-            case "soonest":
+            case ["soonest"]:
                 return self.soonest()
-            case "wide":
-                return self._rebuilt(self.wide()[0])
-            case "wide soonest":
-                return self._rebuilt(self.wide()[1])
+            case ["wide", number]:
+                found = self.wide()[int(number) :] if self.timing.wide_ps else []
+                return self._rebuilt(found[0]) if found else None
             case _:
                 return self.hastened()
 
@@ -185,8 +208,12 @@ class Part:
 
     def hastened(self) -> Netlist | None:
         """Outputs that are still late as choices by what comes last before them, if that is sooner."""
-        leaves, soonest = len(self.made.leaves), min(self._soonest, self.wide()[1], key=Mapped.key)
-        found = soonest
+        starts = [self._soonest, self.wide()[1]] if self.timing.wide_ps else [self._soonest]
+        found = [(one, sooner) for one in starts if (sooner := self._hastened(one)) is not one]
+        return self._rebuilt(min((sooner for _, sooner in found), key=Mapped.key)) if found else None
+
+    def _hastened(self, found: Mapped) -> Mapped:
+        leaves = len(self.made.leaves)
         for _ in range(_PIVOTS):
             late = self._pivots(found)
             if not late:
@@ -197,7 +224,7 @@ class Part:
             if sooner.key() >= found.key():
                 break
             found = sooner
-        return None if found is soonest else self._rebuilt(found)
+        return found
 
     def _pivots(self, found: Mapped) -> dict[int, int]:
         """For every late output the last node on its longest path after which a LUT is still in time."""
