@@ -29,7 +29,7 @@ _TARGETS = {
     ),
     "built": typer.Option(
         "--target", metavar="TARGET", autocompletion=complete.built_targets,
-        help="fpga:DEVICE, such as fpga:ecp5-25k (the default: fpga:ecp5-85k), cpu, wasm or ptx.",
+        help="fpga:DEVICE, such as fpga:ecp5-25k (the default: fpga:ecp5-85k), cpu, wasm, web or ptx.",
     ),
     "any": typer.Option(
         "--target", metavar="TARGET", autocompletion=complete.targets,

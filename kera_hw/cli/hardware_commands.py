@@ -24,6 +24,8 @@ from kera_hw.cli.output import Output
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from kera_hw.driver.web.build import Items
+
 _FIGURES = ("lut", "ff", "dsp", "bram", "fmax_mhz")
 
 
@@ -136,17 +138,19 @@ def build(
         ),
     ] = None,
     vectors: Annotated[
-        int, typer.Option("--vectors", metavar="N", help="Random items of the benches, beside corner items.")
+        int, typer.Option("--vectors", metavar="N", help="Random items of benches, or of a page without -i.")
     ] = 64,
     inputs: Annotated[
         list[str] | None,
-        typer.Option("-i", "--input", metavar="NAME=FILE", help="Further items of the benches (batched)."),
+        typer.Option(
+            "-i", "--input", metavar="NAME=FILE", help="Further items of benches; those of a page (batched)."
+        ),
     ] = None,
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
     """Build a function into Verilog, a bitstream, a report and a receipt; for wasm or ptx, into a module;
-    for cpu, into an object, a shared library and a C header.
+    for web, into a page; for cpu, into an object, a shared library and a C header.
 
     With --clock the plan is made again, up to twice, until place and route meets it; --plan takes the one
     in that file.
@@ -154,7 +158,7 @@ def build(
     kera build fir.kera --emitter amaranth --emit verilog -o build/fir;
     kera build fir.kera --emit verilog --testbench verilog -o build/fir;
     kera build fir.kera --plan build/fir/plan.json -o build/again;
-    kera build fir.kera --target wasm -o build/fir;
+    kera build fir.kera --target wasm -o build/fir; kera build fir.kera --target web -i x=x.npy -o build/page;
     kera build fir.kera --target x86-64-avx2 --emit obj,header -o build/fir
     """
     from kera_hw.driver.build import BUILD_STEPS, Benches
@@ -163,7 +167,12 @@ def build(
 
     output = Output(json, quiet)
     if hardware.software is not None:
-        _build_software(hardware.software, file, out, function, emit, output)
+        from kera_hw.driver.web.build import Items
+
+        if hardware.software != "web" and inputs:
+            raise typer.BadParameter("Items are for a bench or a page.", param_hint="-i")
+        items = Items(tuple(inputs or ()), vectors)
+        _build_software(hardware.software, file, out, function, emit, items, output)
         return
     emit = check_choice("product (`--emit`)", emit or "bitstream", PRODUCTS)
     options = hardware.for_hardware()
@@ -183,7 +192,7 @@ def build(
 
 
 def _build_software(
-    target: str, file: Path, out: Path, function: str | None, emit: str | None, output: Output
+    target: str, file: Path, out: Path, function: str | None, emit: str | None, items: Items, output: Output
 ) -> None:
     """Writes what the target makes, the graph, the plan and the receipt."""
     from kera_hw.driver.software_build import build_software, endings_of
@@ -191,7 +200,7 @@ def _build_software(
     endings = endings_of(target, emit)
     loaded, graph = load_or_fail(file, output, lints=True)
     export = export_or_fail(loaded, function, output)
-    result = build_software(target, graph, export, out, endings)
+    result = build_software(target, graph, export, out, endings, items)
     output.text(result.summary)
     for name in result.files:
         output.text(f"wrote {result.directory / name}")

@@ -66,7 +66,7 @@ PRODUCTS = ("verilog", "bitstream")
 """What a build may stop at."""
 CPU_TARGETS = ("cpu", "x86-64-avx2", "x86-64-avx512")
 """The processor's best level, and its levels by name."""
-SOFTWARE_PRODUCTS = (*CPU_TARGETS, "ptx", "wasm")
+SOFTWARE_PRODUCTS = (*CPU_TARGETS, "ptx", "wasm", "web")
 """Targets of software that are built, which take none of the options of hardware."""
 
 _LONGEST_SHOWN = 40

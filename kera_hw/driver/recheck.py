@@ -14,6 +14,7 @@ from kera_hw.driver.hardware import design_hardware
 from kera_hw.driver.receipt import NAME, Receipt, hash_file, read_receipt, tool_versions
 from kera_hw.driver.session import load_program
 from kera_hw.driver.software_build import MAKERS
+from kera_hw.driver.web.build import items_file
 from kera_hw.graph import Export, Graph
 from kera_hw.support import Diagnostic, KeraError
 
@@ -136,7 +137,7 @@ def _again(
         return [Check(what, Diagnostic("K0810", message))]
     checks = [Check(what)]
     try:
-        made, plan_again = _made(receipt, loaded.graph, export)
+        made, plan_again = _made(receipt, loaded.graph, export, directory)
     except KeraError as fault:
         return [*checks, Check("it can be made again", fault.diagnostics[0])]
     hint = "It was made by other versions; check it with those." if other_tools else None
@@ -151,10 +152,17 @@ def _again(
     return checks
 
 
-def _made(receipt: Receipt, graph: Graph, export: Export) -> tuple[dict[str, bytes], dict[str, Any]]:
-    """The files that follow from the graph and the options recorded, and `plan.json`. Raises KeraError."""
+def _made(
+    receipt: Receipt, graph: Graph, export: Export, directory: Path
+) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """The files that follow from the graph, the options recorded and the items kept, and `plan.json`.
+
+    Raises KeraError.
+    """
     if receipt.emit in MAKERS:
-        made = MAKERS[receipt.emit](graph, export)
+        items = read_bytes(directory / items_file(export), MAX_DATA_BYTES)
+        kept = {} if isinstance(items, Diagnostic) else {items_file(export): items}
+        made = MAKERS[receipt.emit](graph, export, kept)
         # What `--emit` left out is in no receipt.
         files = {file: content for file, content in made.files.items() if file in receipt.artefacts}
         return files, made.plan

@@ -18,14 +18,17 @@ from kera_hw.driver.receipt import Request, make_receipt
 from kera_hw.driver.session import single_export_graph
 from kera_hw.driver.software import Made
 from kera_hw.driver.wasm.build import make_wasm
+from kera_hw.driver.web.build import RANDOM_ITEMS, Items, chosen_items, make_web
 from kera_hw.graph import Export, Graph, write_keg
 from kera_hw.support import Diagnostic, KeraError
 
-MAKERS: Mapping[str, Callable[[Graph, Export], Made]] = {
+Maker = Callable[[Graph, Export, Mapping[str, bytes]], Made]
+"""Of an export and what is kept beside it, files by name: the same of the same."""
+MAKERS: Mapping[str, Maker] = {
     **{target: partial(make_code, target=target) for target in CPU_TARGETS},
-    "ptx": make_ptx, "wasm": make_wasm,
+    "ptx": make_ptx, "wasm": make_wasm, "web": make_web,
 }
-"""By target: of each name in ``options.SOFTWARE_PRODUCTS`` one. The same graph gives the same bytes."""
+"""By target: of each name in ``options.SOFTWARE_PRODUCTS`` one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +55,21 @@ def endings_of(target: str, products: str | None) -> tuple[str, ...]:
 
 
 def build_software(
-    target: str, graph: Graph, export: Export, directory: Path, endings: tuple[str, ...] = ("",)
+    target: str, graph: Graph, export: Export, directory: Path, endings: tuple[str, ...] = ("",),
+    items: Items = RANDOM_ITEMS,
 ) -> SoftwareBuild:
     """Builds one export into ``directory``; of what the target makes, files with one of the endings.
 
-    Raises KeraError for what the target refuses.
+    ``items`` are those of a page. Raises KeraError for what the target refuses.
     """
-    made = MAKERS[target](graph, export)
+    kept = chosen_items(export, items) if target == "web" else {}
+    made = MAKERS[target](graph, export, kept)
+    written = {file: content for file, content in made.files.items() if file.endswith(endings)}
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory, prefix=".build-") as temporary:
         work = Path(temporary)
-        for file, content in made.files.items():
-            if file.endswith(endings):
-                (work / file).write_bytes(content)
+        for file, content in {**written, **kept}.items():
+            (work / file).write_bytes(content)
         (work / f"{export.name}.keg").write_bytes(write_keg(single_export_graph(graph, export)))
         (work / "plan.json").write_text(json.dumps(made.plan, indent=1) + "\n", encoding="utf-8")
         files = sorted(path.name for path in work.iterdir())

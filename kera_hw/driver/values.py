@@ -16,9 +16,20 @@ import numpy as np
 
 from kera_hw.driver.files import MAX_DATA_BYTES, read_bytes, write_atomically
 from kera_hw.graph import Export
+from kera_hw.interp.values import item_count
 from kera_hw.numerics import floatbits
 from kera_hw.support import Diagnostic, KeraError
-from kera_hw.types import BF16, FloatType, StructType, TensorType, TupleType, Type, element_type, numpy_dtype
+from kera_hw.types import (
+    BF16,
+    FloatType,
+    StructType,
+    TensorType,
+    TupleType,
+    Type,
+    element_type,
+    leaf_types,
+    numpy_dtype,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -47,6 +58,15 @@ def read_inputs(export: Export, given: Sequence[str]) -> dict[str, Any]:
     if missing:
         _reject(f"`{export.name}` needs a value for `{missing[0]}`; give it as -i {missing[0]}=...")
     return values
+
+
+def count_items(export: Export, own: Mapping[str, Any]) -> int:
+    """Of a user's inputs, batched. Raises KeraError (K0915) where that is not the same in all of them."""
+    counts = {item_count(kind, own[name]) for name, kind in export.params if leaf_types(kind)}
+    if len(counts) != 1 or None in counts:
+        message = "Items of your own have the items along the leading axis of every input, as many in each."
+        raise KeraError([Diagnostic("K0915", message)])
+    return counts.pop() or 0
 
 
 def _read_value(name: str, text: str, kind: Type) -> Any:

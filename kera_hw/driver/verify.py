@@ -17,13 +17,12 @@ from kera_hw.driver.sampling import map_leaves, random_value
 from kera_hw.driver.session import identity
 from kera_hw.driver.shrink import Mismatch, first_difference, minimise
 from kera_hw.driver.targets import make_executor
-from kera_hw.driver.values import read_inputs
+from kera_hw.driver.values import count_items, read_inputs
 from kera_hw.driver.waves import check_wave, has_wave, trace_comparison
 from kera_hw.graph import Export, Graph, probes_of
 from kera_hw.interp import flatten_value
-from kera_hw.interp.values import item_count
 from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
-from kera_hw.types import bit_width, leaf_types
+from kera_hw.types import bit_width
 
 Verdict = Literal["reference", "equal", "different", "failed", "refused"]
 _WORDS: Mapping[Verdict, str] = {
@@ -267,11 +266,7 @@ def _append(
     export: Export, random: dict[str, Any], own: Mapping[str, Any], vectors: int
 ) -> tuple[dict[str, Any], int]:
     """The user's items first, then the random ones."""
-    counts = {item_count(kind, own[name]) for name, kind in export.params if leaf_types(kind)}
-    if len(counts) != 1 or None in counts:
-        message = "Items of your own have the items along the leading axis of every input, as many in each."
-        raise KeraError([Diagnostic("K0915", message)])
-    count = counts.pop() or 0
+    count = count_items(export, own)
     joined: dict[str, Any] = {}
     for name, kind in export.params:
         rows = iter(flatten_value(kind, own[name], count, name))

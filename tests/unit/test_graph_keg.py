@@ -19,6 +19,8 @@ from tests.graphs import loop_graph, observing_graph, stream_graph
 
 GRAPHS = {"loop": loop_graph, "stream": stream_graph, "observing": observing_graph}
 
+READER = "kera_hw/driver/web/keg.mjs"
+
 
 @pytest.mark.parametrize("make", GRAPHS.values(), ids=GRAPHS)
 @pytest.mark.parametrize("debug", [False, True])
@@ -51,7 +53,7 @@ def test_second_reader_agrees(tmp_path: Path) -> None:
     damaged[-1] ^= 1
     (tmp_path / "bad.keg").write_bytes(damaged)
     done = subprocess.run(
-        [node, "web/keg.mjs", *paths, str(tmp_path / "bad.keg")], capture_output=True, text=True, check=True
+        [node, READER, *paths, str(tmp_path / "bad.keg")], capture_output=True, text=True, check=True
     )
     *rows, bad = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["fingerprint"] for row in rows] == [graph.fingerprint for graph in graphs]
@@ -165,6 +167,6 @@ def test_second_reader_agrees_on_every_program_of_the_project(tmp_path: Path) ->
             path.write_bytes(write_keg(graph))
             expected[str(path)] = graph.fingerprint
     assert len(expected) >= 10
-    done = subprocess.run([node, "web/keg.mjs", *expected], capture_output=True, text=True, check=True)
+    done = subprocess.run([node, READER, *expected], capture_output=True, text=True, check=True)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row.get("fingerprint") for row in rows] == list(expected.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -20,7 +21,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-def make_code(graph: Graph, export: Export, target: str) -> Made:
+def make_code(graph: Graph, export: Export, kept: Mapping[str, bytes], target: str) -> Made:
     """What a build writes, for the level that the target is here. Raises KeraError."""
     function = compile_export(to_compile(graph, export), level=level_of(target))
     plan = cpu_plan(graph, export, function)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kera_hw.cpu_gpu.ptx.compile import compile_export
@@ -22,7 +22,7 @@ def design_kernels(graph: Graph, export: Export) -> PtxModule:
     return compile_export(to_compile(graph, export), fingerprint=identity(graph, export)["fingerprint"])
 
 
-def make_ptx(graph: Graph, export: Export) -> Made:
+def make_ptx(graph: Graph, export: Export, kept: Mapping[str, bytes]) -> Made:
     """What a build writes. Raises KeraError (K07xx)."""
     module = design_kernels(graph, export)
     plan = ptx_plan(graph, export, module)

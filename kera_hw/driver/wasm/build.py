@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -18,7 +19,7 @@ _ARRAYS = {
 }  # fmt: skip
 
 
-def make_wasm(graph: Graph, export: Export) -> Made:
+def make_wasm(graph: Graph, export: Export, kept: Mapping[str, bytes]) -> Made:
     """What a build writes. Raises KeraError for what has no module."""
     module = design_module(graph, export)
     plan = wasm_plan(graph, export, module)

@@ -178,7 +178,7 @@ export function readKeg(file) {
   return { fingerprint, exports, counts: { strings: strings.length, types: types.length, attributes: attrs.length, nodes: nodes.length, regions: regions.length } };
 }
 
-// `node web/keg.mjs FILE...` prints one JSON object a file: the reading, or { error }.
+// `node kera_hw/driver/web/keg.mjs FILE...` prints one JSON object a file: the reading, or { error }.
 if (typeof process !== "undefined" && process.argv[1] && import.meta.url === new URL(process.argv[1], "file:").href) {
   const { readFileSync } = await import("node:fs");
   for (const path of process.argv.slice(2)) {
