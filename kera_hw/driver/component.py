@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from kera_hw.driver.hardware import check_port_bits, plan_hardware
+from kera_hw.driver.design import check_port_bits
+from kera_hw.driver.hardware import plan_hardware
 from kera_hw.driver.options import TargetOptions, check_choice
+from kera_hw.driver.process import ProcessDesign
 from kera_hw.driver.session import single_export_graph
 from kera_hw.graph import Export, Graph
 from kera_hw.rtl.emit.component import CELLS, AmaranthKernel, Cells, Kernel, VerilogKernel
@@ -17,7 +19,9 @@ def make_component(graph: Graph, export: Export, options: TargetOptions, cells: 
     check_choice("choice of cells", cells, CELLS)
     design = plan_hardware(graph, export, options)
     check_port_bits(design, "amaranth")  # even around Verilog there is Amaranth
-    if options.emitter == "amaranth" and design.rounds is None:
+    if isinstance(design, ProcessDesign):
+        return VerilogKernel(export, design.emitted)
+    if options.emitter == "amaranth" and not design.keeps_loops:
         return AmaranthKernel(
             export, design.netlist, design.plan, design.interface, design.style, cast("Cells", cells)
         )

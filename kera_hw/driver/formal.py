@@ -141,7 +141,7 @@ def prove_export(
     progress("planning")
     options = replace(options, interface="none")
     design = design_hardware(graph, export, options)
-    if design.rounds is not None:
+    if design.keeps_loops:
         message = f"`{export.name}` cannot be proved: its loop stays a loop, of which no proof is made yet."
         note = "Export the loop's body to prove a round, or verify it by simulation."
         raise KeraError([Diagnostic("K0961", message, notes=(note,))])

@@ -13,8 +13,11 @@ from kera_hw.driver.mapping import Mappings
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.session import optimise, single_export_graph
 from kera_hw.graph import Export, Graph, Store, without_probes
+from kera_hw.loops.program import LoopProgram
 from kera_hw.lower.export import lower_export
 from kera_hw.rtl.lower import FlatDesign, flatten_export
+from kera_hw.rtl.machine.nest_round import RegionDesign, region_designs
+from kera_hw.rtl.machine.nests import Regions
 from kera_hw.rtl.machine.parts import Parts, loops_over, parts_of
 from kera_hw.rtl.machine.rounds import Region, region_of
 from kera_hw.schedule.fpga.device import find_device
@@ -40,6 +43,7 @@ class Lowering:
         self._store.origins.update(self._optimised.origins)
         self._store.scopes.update(self._optimised.scopes)
         self._by_interval: dict[tuple[int, bool], Mappings] = {}
+        self._rounds: dict[int, list[RegionDesign]] = {}
 
     def mappings(self, interval: int, rolled: bool = False) -> Mappings:
         """The flat design for an item every ``interval`` cycles, ready to be mapped.
@@ -57,14 +61,34 @@ class Lowering:
         return found
 
     @cached_property
+    def program(self) -> LoopProgram:
+        """The export as a loop program. Raises KeraError (K07xx) where it has none."""
+        return lower_export(
+            self._optimised.exports[0], self._optimised.origins, scopes=self._optimised.scopes
+        )
+
+    @cached_property
     def parts(self) -> Parts | None:
         """The program around the loop that stays one; None where there is none, or more than one."""
         try:
-            program = lower_export(self._optimised.exports[0], self._optimised.origins)
+            found = parts_of(self.program, loops_over(MOST_UNROLLED))
         except KeraError:
             return None
-        found = parts_of(program, loops_over(MOST_UNROLLED))
         return found if len(found.before) == 1 and found.is_innermost else None
+
+    def region_designs(self, regions: Regions, interval: int) -> list[RegionDesign]:
+        """Rounds of a process's regions, for a round every ``interval`` cycles. Raises KeraError (K06xx)."""
+        found = self._rounds.get(interval)
+        if found is None:
+            made = region_designs(
+                self._optimised.exports[0], regions, self._store, interval, self.device.carry_logic
+            )
+            if isinstance(made, Diagnostic):
+                raise KeraError([made])
+            for design in made:
+                refuse_oversize(design.flat, self._optimised, self.device, self._options, self.files)
+            found = self._rounds[interval] = made
+        return found
 
     def _region(self, interval: int) -> Region:
         assert self.parts is not None, "asked for where a loop stays"

@@ -166,7 +166,7 @@ def pack_inputs(design: HardwareDesign, inputs: Mapping[str, Any], batch: int) -
     columns: list[Array] = []
     for name, kind in export.params:
         columns += scalar_columns(flatten_value(kind, inputs[name], batch, name), batch)
-    words = pack_leaves(design.leaves[0], columns, design.flat.in_buses, batch)
+    words = pack_leaves(design.leaves[0], columns, design.in_buses, batch)
     return [words[port.name] for port in design.emitted.data_inputs]
 
 

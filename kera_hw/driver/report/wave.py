@@ -27,7 +27,7 @@ def wave_svg(design: HardwareDesign, simulated: bool) -> str | None:
     None without a simulator, for designs that take long to compile, for pipelines too long to draw, and where
     the ports carry beats.
     """
-    if design.ports.surrounds_core or design.rounds is not None:
+    if design.ports.surrounds_core or design.keeps_loops:
         return None
     cycles = design.plan.latency_cycles + (_ITEMS + 1) * design.plan.initiation_interval
     too_large = cycles > _MAX_CYCLES or len(design.emitted.verilog) > _MAX_VERILOG_BYTES

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from amaranth.hdl import Cat, ClockDomain, Const, Elaboratable, Module, Mux, ResetSignal, Signal, Value
 
@@ -156,10 +157,21 @@ def _shift(module: Module, registers: list[Signal], last: Value) -> None:
         module.d.sync += register.eq(value)
 
 
+class Served(Protocol):
+    """What stands behind the ports: it takes and gives by ``endpoints``, in the order of the channels."""
+
+    plan: PortPlan
+    endpoints: tuple[Endpoint, ...]
+
+    def build(self, module: Module) -> None:
+        """Adds it to a module."""
+        ...
+
+
 class BundleShell(Elaboratable):
     """The top module of a design with channels: the clock, the reset, and the ports of each bundle."""
 
-    def __init__(self, core: ChannelCore) -> None:
+    def __init__(self, core: Served) -> None:
         self.core, self.plan = core, core.plan
         self.signals = {port.name: Signal(port.width, name=port.name) for port in self.plan.ports}
 

@@ -37,6 +37,7 @@ from kera_hw.rtl.emit.ports import (
     PortPlan,
     Protocol,
 )
+from kera_hw.rtl.emit.process import ProcessCore, ProcessPlan
 from kera_hw.rtl.emit.round_shell import RoundShell
 from kera_hw.rtl.emit.rounds import Rounds
 from kera_hw.rtl.emit.styles import Style
@@ -171,6 +172,39 @@ def emit_verilog(
     return Emitted(
         name, f"{banner}\n{text}", style, ports, pace, core,
         layout.register_bits, layout.origins, tuple(layout.states), emitter, mapped, plan.reset_cycles,
+    )
+
+
+def emit_process(
+    process: ProcessPlan, name: str, style: Style, fingerprint: str, export: Export, pace: Pace,
+    clock_mhz: float, device: str,
+) -> Emitted:
+    """Write a process down: its controller by way of Amaranth, the datapaths of its regions as text."""
+    top = BundleShell(ProcessCore(process))
+    bodies: list[str] = []
+    origins: dict[str, Origin] = {}
+    bits = 0
+    for region in process.regions:
+        outside = frozenset(place.storage.name for place in region.storages)
+        written = write_datapath(
+            region.netlist, region.plan, region.module, region.control, style, outside
+        )
+        bodies.append(written.text)
+        origins |= written.layout.origins
+        bits += written.layout.register_bits
+    body = [f"{_UNCHECKED}\n{module_verilog(top, name, top.ports())}{_CHECKED}", _QUIET, *bodies, _LOUD]
+    mapped = port_map(export, process.ports)
+    lines = "".join(f"//   {line}\n" for line in map_lines(mapped))
+    banner = (
+        f"// {name}: latency {pace.latency_cycles} cycles, an item every {pace.initiation_interval} cycles, "
+        f"{len(process.regions)} regions in turn.\n"
+        f"// Interface {process.ports.interface}; planned for {device} at {clock_mhz:.1f} MHz.\n"
+        f"// Graph {fingerprint}\n{lines}`default_nettype none\n"
+    )
+    parts = [*body, *_library("".join(body)), "`default_nettype wire\n"]
+    text = with_own_helpers(name, "\n".join(parts))
+    return Emitted(
+        name, f"{banner}\n{text}", style, process.ports, pace, None, bits, origins, port_map=mapped
     )
 
 

@@ -1,0 +1,329 @@
+"""Programs too large for one pipeline as a process: regions that run in turn, on memories they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from kera_hw.driver.design import DEFAULT_CLOCK_MHZ, SLOWDOWN, SLOWEST_MHZ, HardwareDesign
+from kera_hw.driver.lowering import Lowering
+from kera_hw.driver.mapping import Mappings
+from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.search import Choice, Task, choose
+from kera_hw.graph import Export, Graph
+from kera_hw.loops.program import Load
+from kera_hw.loops.transforms.planner import planned
+from kera_hw.rtl.emit.layout import Layout, control_of
+from kera_hw.rtl.emit.naming import inner_name, module_name
+from kera_hw.rtl.emit.ports import Pace, PortPlan, Value, plan_ports
+from kera_hw.rtl.lower.design import FlatLeaf
+from kera_hw.rtl.lower.flatten import bus_widths, parameter_buses, place_leaves, result_buses
+from kera_hw.rtl.machine.nest_round import RegionDesign
+from kera_hw.rtl.machine.nests import NoProcess, Regions, nests_of, touched
+from kera_hw.rtl.toolchain.process import ToolError
+from kera_hw.schedule.explain import Refusal
+from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.netlist import Netlist
+from kera_hw.schedule.fpga.units import Storage
+from kera_hw.schedule.objective import prices
+from kera_hw.schedule.plan import Plan, Resources
+from kera_hw.schedule.planner import over_capacity
+from kera_hw.schedule.verifier import verify_plan
+from kera_hw.support import Diagnostic, KeraError, Severity
+from kera_hw.types import TensorType
+
+if TYPE_CHECKING:
+    from kera_hw.rtl.emit.process import ProcessPlan
+    from kera_hw.rtl.emit.verilog import Emitted
+
+_CONTROLLER_LUTS, _CONTROLLER_FFS = 12, 8
+"""What starts and ends a region, counters aside."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A region, mapped and scheduled."""
+
+    region: RegionDesign
+    mappings: Mappings
+    choice: Choice
+
+    @property
+    def netlist(self) -> Netlist:
+        return self.choice.best.netlist
+
+    @property
+    def plan(self) -> Plan:
+        return self.choice.best.plan
+
+
+@dataclass(frozen=True)
+class ProcessDesign(HardwareDesign):
+    """A design of several regions; as a design of one it is the region that costs the most."""
+
+    regions: Regions | None = None
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def keeps_loops(self) -> bool:
+        return True
+
+    @property
+    def leaves(self) -> tuple[tuple[FlatLeaf, ...], tuple[FlatLeaf, ...]]:
+        return (
+            tuple(place_leaves(parameter_buses(self.export))), tuple(place_leaves(result_buses(self.export))),
+        )  # fmt: skip
+
+    @property
+    def in_buses(self) -> tuple[tuple[str, int], ...]:
+        return bus_widths(parameter_buses(self.export))
+
+    @cached_property
+    def ports(self) -> PortPlan:
+        """All ports; what lies in a memory comes and goes an element a beat."""
+        buses = parameter_buses(self.export), result_buses(self.export)
+        inputs, outputs = (
+            [
+                Value(
+                    bus, width, k, kind.size if isinstance(kind, TensorType) else 1,
+                    isinstance(kind, TensorType),
+                )
+                for k, ((bus, kind), (_, width)) in enumerate(zip(side, bus_widths(side), strict=True))
+            ]
+            for side in buses
+        )  # fmt: skip
+        return plan_ports(inputs, outputs, self.interface, "stream", 1, lanes=1)
+
+    @cached_property
+    def process(self) -> ProcessPlan:
+        """What the controller is made from."""
+        from kera_hw.rtl.emit.process import ProcessPlan, RegionPart
+        from kera_hw.rtl.emit.storages import storage_parameters
+
+        name = module_name(self.export.name)
+        made: list[RegionPart] = []
+        memories: dict[str, tuple[Storage, int]] = {}
+        for number, part in enumerate(self.parts):
+            control = control_of(part.netlist, part.plan, "stream")
+            places = tuple(Layout(part.netlist, part.plan, control).storages)
+            for place in places:
+                storage, reads = place.storage, max(1, len(place.reads))
+                _, known = memories.get(storage.name, (storage, 1))
+                memories[storage.name] = storage, max(known, reads)
+            made.append(RegionPart(
+                inner_name(name, f"region{number}"), part.netlist, part.plan, control,
+                tuple(level.loop.count for level in part.region.nest.levels), places,
+            ))  # fmt: skip
+        channels = {
+            channel.name: found for channel in self.ports.channels if channel.in_beats
+            if (found := self._memory_of(channel.values[0], channel.direction)) in memories
+        }
+        given = {
+            memory: storage_parameters(storage, reads, self.style)
+            for memory, (storage, reads) in memories.items()
+        }
+        return ProcessPlan(tuple(made), given, channels, self.ports)
+
+    def _memory_of(self, value: Value, direction: str) -> str:
+        """The buffer that a channel fills or empties."""
+        if direction == "input":
+            return f"in.{value.bus.removeprefix('in_')}"
+        assert self.regions is not None
+        return self.regions.program.of_kind("result")[value.position].name
+
+    @property
+    def pace(self) -> Pace:
+        return self.process.pace()
+
+    @property
+    def least_pace(self) -> Pace:
+        return self.pace
+
+    @property
+    def core_paces(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        own = self.pace.latency_cycles, self.pace.initiation_interval
+        return own, own
+
+    @property
+    def estimate(self) -> Resources:
+        """All regions, the memories they share, controllers and counters."""
+        device = self.device
+        lut = ff = dsp = bram = 0
+        counts = [count for part in self.process.regions for count in part.counts]
+        for part in self.parts:
+            found = part.plan.estimate
+            lut, ff, dsp = lut + found.lut, ff + found.ff, dsp + found.dsp
+            bram += found.bram - sum(unit.brams(device) for unit in part.netlist.units()
+                                     if hasattr(unit, "storage"))
+        shared = {place.storage.name: place.storage for r in self.process.regions for place in r.storages}
+        for name, storage in shared.items():
+            bram += storage.blocks(device) * self.process.memories[name].reads
+        for channel in self.ports.channels:
+            if channel.in_beats:
+                counts.append(channel.beats)
+            elif channel.direction == "input":
+                ff += sum(value.width for value in channel.values)
+        bits = sum(max(1, (count - 1).bit_length()) for count in counts)
+        lut += 2 * bits + _CONTROLLER_LUTS * (len(self.parts) + 1)
+        ff += bits + _CONTROLLER_FFS * (len(self.parts) + 1)
+        return Resources(lut, ff, dsp, bram, min(part.plan.estimate.fmax_mhz for part in self.parts))
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        over = over_capacity(self.export.name, replace(self.plan, estimate=self.estimate), self.device)
+        return (*self.name_notes, *(replace(item, severity=Severity.WARNING) for item in over))
+
+    @property
+    def register_bits(self) -> int:
+        return sum(part.plan.register_bits for part in self.parts)
+
+    def regions_json(self) -> list[dict[str, Any]]:
+        """Every region, in order, and when it runs."""
+        rows: list[dict[str, Any]] = []
+        start = max(channel.beats for channel in self.ports.inputs)
+        for part, run in zip(self.parts, self.process.regions):
+            levels = part.region.nest.levels
+            place = next((level.loop.place for level in levels if level.loop.place is not None), None)
+            rows.append({
+                "loop": None if place is None else f"{place.path}:{place.line}",
+                "rounds": run.rounds,
+                "latency_cycles": part.plan.latency_cycles,
+                "initiation_interval": part.plan.initiation_interval,
+                "starts_at": start,
+                "cycles": run.cycles,
+            })
+            start += run.cycles
+        return rows
+
+    def memories_json(self) -> list[dict[str, Any]]:
+        """The memories between regions and channels."""
+        return [
+            {"name": name, "words": given.entries, "bits": given.width, "read_ports": given.reads}
+            for name, given in self.process.memories.items()
+        ]
+
+    @cached_property
+    def emitted(self) -> Emitted:
+        from kera_hw.rtl.emit.verilog import emit_process
+
+        try:
+            return emit_process(
+                self.process, module_name(self.export.name), self.style, self.graph.fingerprint, self.export,
+                self.pace, self.clock_mhz, self.device.name,
+            )  # fmt: skip
+        except ToolError as fault:
+            raise KeraError([fault.diagnostic]) from None
+
+
+def plan_process(
+    program: Graph, export: Export, options: TargetOptions, lowering: Lowering, scale: float,
+    name_notes: tuple[Diagnostic, ...], progress: Callable[[str], None],
+) -> ProcessDesign:
+    """The export as a process. Raises KeraError (K06xx) where it is none, or not as was asked."""
+    if options.interface == "none" or options.latency is not None or options.emitter != "text":
+        raise KeraError([Diagnostic("K0610", f"`{export.name}` as a process has a handshake.")])
+    regions = _regions(lowering)
+    _check(regions, export)
+    device, clock_mhz = lowering.device, options.clock_mhz or DEFAULT_CLOCK_MHZ[lowering.device.family]
+    free = replace(options, interval=None, interface="stream", plan=None)
+    while True:
+        try:
+            parts = tuple(_parts(lowering, regions, free, clock_mhz, scale, progress))
+            break
+        except KeraError as fault:
+            slower = clock_mhz * SLOWDOWN
+            codes = {item.code for item in fault.diagnostics}
+            if options.clock_mhz is not None or slower < SLOWEST_MHZ or codes != {"K0601"}:
+                raise
+            clock_mhz = slower
+    for part in parts:
+        faults = verify_plan(part.netlist, part.plan, DelayModel(device, scale))
+        if faults:
+            raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")
+    most = max(parts, key=lambda part: part.plan.estimate.lut + part.plan.estimate.ff)
+    found = ProcessDesign(
+        program, export, options, lowering, most.mappings, most.choice, clock_mhz, scale, name_notes,
+        regions=regions, parts=parts,
+    )  # fmt: skip
+    _same_memories(found)
+    if options.interval is not None and found.pace.initiation_interval > options.interval:
+        message = f"`{export.name}` as a process takes {found.pace.initiation_interval:,} cycles an item."
+        raise KeraError([Diagnostic("K0602", message)])
+    return found
+
+
+def _regions(lowering: Lowering) -> Regions:
+    """The regions of the export, its loops joined where that leaves nests. Raises KeraError (K06xx)."""
+    try:
+        return nests_of(planned(lowering.program).after)
+    except NoProcess:
+        try:
+            return nests_of(lowering.program)
+        except NoProcess as fault:
+            raise KeraError([fault.diagnostic]) from None
+
+
+def _parts(
+    lowering: Lowering, regions: Regions, options: TargetOptions, clock_mhz: float, scale: float,
+    progress: Callable[[str], None],
+) -> Iterator[Part]:
+    designs = lowering.region_designs(regions, 1)
+    for number, region in enumerate(designs):
+
+        def searched(mappings: Mappings, wanted: TargetOptions, region: RegionDesign = region) -> Part:
+            task = Task(mappings, int(1e6 / clock_mhz), wanted, lowering.files, scale)
+            choice = choose(task, progress)
+            if isinstance(choice, Refusal):
+                raise KeraError([choice])
+            return Part(region, mappings, choice)
+
+        def lowered(interval: int, number: int = number) -> Mappings:
+            flat = lowering.region_designs(regions, interval)[number].flat
+            return Mappings(flat, lowering.device, interval)
+
+        part = searched(lowered(1), options)
+        interval = part.plan.initiation_interval
+        if interval > 1:  # long enough, perhaps, for units that take their time
+            slow = lowered(interval)
+            if slow.flat.region is not part.mappings.flat.region:
+                try:
+                    other = searched(slow, replace(options, interval=interval))
+                    part = min(part, other, key=lambda item: item.choice.best.merit)
+                except KeraError:
+                    pass
+        yield part
+
+
+def _check(regions: Regions, export: Export) -> None:
+    """Raises KeraError for what a process cannot have between its regions."""
+    memories = {buffer.name for buffer in regions.memories}
+    for buffer in regions.memories:
+        if buffer.kind in ("param", "result") and buffer.name.count(".") > 1:
+            raise KeraError([Diagnostic("K0610", f"A tensor of structs at a port of `{export.name}`.")])
+    for buffer in regions.program.buffers:
+        stored = sum(buffer.name in touched(nest, Load) for nest in regions.nests)
+        if buffer.kind == "result" and buffer.name not in memories and stored:
+            raise KeraError([Diagnostic("K0610", f"A result of `{export.name}` is read again.")])
+
+
+def _same_memories(found: ProcessDesign) -> None:
+    """Raises KeraError where two regions would have one memory in different ways."""
+    seen: dict[str, tuple[object, ...]] = {}
+    for region in found.process.regions:
+        for place in region.storages:
+            s = place.storage
+            how = (s.entries, s.word_bits, s.style, s.read_latency_cycles, s.transparent)
+            if seen.setdefault(s.name, how) != how:
+                message = f"Regions of `{found.export.name}` want the memory `{s.name}` in different ways."
+                raise KeraError([Diagnostic("K0610", message)])
+
+
+def sites(design: HardwareDesign) -> float:
+    """What a design takes, blocks in their price."""
+    estimate, price = design.estimate, prices(design.device)
+    fits = estimate.lut <= design.device.lut and estimate.bram <= design.device.bram
+    whole = max(estimate.lut, estimate.ff) + price.dsp * estimate.dsp + price.bram * estimate.bram
+    return whole if fits else inf

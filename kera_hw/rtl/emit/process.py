@@ -1,0 +1,352 @@
+"""A process: regions that run one after another on memories they share, channels that fill and empty these.
+
+An item is loaded, worked on by every region in turn, and sent; while it is sent the next one is loaded. A
+region starts a round every few cycles until its loops have run, waits for the last one to leave its pipeline,
+and stands still from then on, so that its results are registers for those that follow.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Mux, ResetSignal, Signal, Value
+
+from kera_hw.rtl.emit.channels import Endpoint, in_reset
+from kera_hw.rtl.emit.layout import Control, StoragePlace, valid_name
+from kera_hw.rtl.emit.ports import Pace, PortPlan
+from kera_hw.rtl.emit.storages import StorageParameters
+from kera_hw.schedule.fpga.netlist import Netlist
+from kera_hw.schedule.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class RegionPart:
+    """A region's datapath in the process: its module, its loops' counts from the outside in, its memories."""
+
+    module: str
+    netlist: Netlist
+    plan: Plan
+    control: Control
+    counts: tuple[int, ...]
+    storages: tuple[StoragePlace, ...]
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of a run."""
+        return reduce(lambda a, b: a * b, self.counts, 1)
+
+    @property
+    def cycles(self) -> int:
+        """From its start to that of the region behind it."""
+        return (self.rounds - 1) * self.plan.initiation_interval + self.plan.latency_cycles
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessPlan:
+    """The whole: ``memories`` by name with what their module is told; ``channels`` that reach one."""
+
+    regions: tuple[RegionPart, ...]
+    memories: Mapping[str, StorageParameters]
+    channels: Mapping[str, str]
+    ports: PortPlan
+
+    @property
+    def run_cycles(self) -> int:
+        """From the start of the first region to the end of the last."""
+        return sum(region.cycles for region in self.regions)
+
+    def pace(self) -> Pace:
+        """Cycles of an item, nothing stalling."""
+        into = max(channel.beats for channel in self.ports.inputs)
+        ends = [(self._reading(channel.name), channel.beats) for channel in self.ports.outputs]
+        begin = into + self.run_cycles + 1
+        return Pace(
+            begin + min(reading for reading, _ in ends),
+            begin + max(reading + beats - 1 for reading, beats in ends),
+            self.run_cycles + 1 + max(into, *(reading + beats for reading, beats in ends)),
+        )
+
+    def _reading(self, channel: str) -> int:
+        memory = self.channels.get(channel)
+        return 0 if memory is None else self.memories[memory].latency_cycles
+
+
+class ProcessCore:
+    """What stands between the endpoints of the ports."""
+
+    def __init__(self, plan: ProcessPlan) -> None:
+        self.process, self.plan = plan, plan.ports
+        self.endpoints = tuple(map(Endpoint.of, plan.ports.channels))
+
+    def build(self, module: Module) -> None:
+        """Adds everything to a module."""
+        _Build(module, self.process, self.endpoints).build()
+
+
+@dataclass(slots=True)
+class _Port:
+    """What drives a memory for a while: when, and its signals; None where it does not use them."""
+
+    when: Value
+    write: Value | None = None
+    write_address: Value | None = None
+    write_data: Value | None = None
+    read_address: Value | None = None
+
+
+class _Build:
+    def __init__(self, module: Module, process: ProcessPlan, endpoints: Sequence[Endpoint]) -> None:
+        self._m, self._process = module, process
+        self._ends = endpoints
+        self._drivers: dict[str, list[_Port]] = {name: [] for name in process.memories}
+        self._q = {
+            name: Signal(given.width * given.reads, name=f"{_plain(name)}_q")
+            for name, given in process.memories.items()
+        }
+        self._enables: dict[str, Value] = {}
+        self._signals: dict[str, Signal] = {}  # of parameters in registers, and what regions give
+
+    def build(self) -> None:
+        m = self._m
+        busy, start, finished = Signal(name="busy"), Signal(name="start"), Signal(name="finished")
+        full = [self._load(end, finished) for end in self._ends if end.channel.direction == "input"]
+        begin: Value = start
+        for number, region in enumerate(self._process.regions):
+            begin = self._region(number, region, begin)
+        m.d.comb += finished.eq(begin)
+        pending = [self._send(end, finished) for end in self._ends if end.channel.direction == "output"]
+        m.d.comb += start.eq(Cat(*full).all() & ~busy & ~Cat(*pending).any() & ~in_reset())
+        with m.If(finished):
+            m.d.sync += busy.eq(0)
+        with m.Elif(start):
+            m.d.sync += busy.eq(1)
+        for name, given in self._process.memories.items():
+            self._memory(name, given)
+
+    # Channels
+
+    def _load(self, end: Endpoint, finished: Signal) -> Signal:
+        """Whether the channel has brought what an item needs."""
+        m, channel = self._m, end.channel
+        full, taken = Signal(name=f"{channel.name}_full"), Signal(name=f"{channel.name}_taken")
+        m.d.comb += [end.ready.eq(~full & ~in_reset()), taken.eq(end.valid & end.ready)]
+        memory = self._process.channels.get(channel.name)
+        last: Value = Const(1)
+        if memory is None:
+            low = 0
+            for value in channel.values:
+                kept = Signal(value.width, name=f"{value.bus}_kept", reset_less=True)
+                with m.If(taken):
+                    m.d.sync += kept.eq(end.data[low : low + value.width])
+                self._signals[value.bus] = kept
+                low += value.width
+        else:
+            address = Signal(range(max(2, channel.beats)), name=f"{channel.name}_address")
+            last = address == channel.beats - 1
+            with m.If(taken):
+                m.d.sync += address.eq(Mux(last, 0, address + 1))
+            self._drivers[memory].append(_Port(taken, taken, address, end.data))
+        with m.If(finished):
+            m.d.sync += full.eq(0)
+        with m.Elif(taken & last):
+            m.d.sync += full.eq(1)
+        return full
+
+    def _send(self, end: Endpoint, finished: Signal) -> Signal:
+        """Whether the channel has still to send."""
+        m, channel = self._m, end.channel
+        pending, done = Signal(name=f"{channel.name}_pending"), Signal(name=f"{channel.name}_done")
+        with m.If(finished):
+            m.d.sync += pending.eq(1)
+        with m.Elif(done):
+            m.d.sync += pending.eq(0)
+        memory = self._process.channels.get(channel.name)
+        if memory is None:
+            m.d.comb += [
+                end.valid.eq(pending), end.last.eq(1), done.eq(pending & end.ready),
+                end.data.eq(Cat(*(self._signals[value.bus] for value in channel.values))),
+            ]
+            return pending
+        given = self._process.memories[memory]
+        address = Signal(range(max(2, channel.beats)), name=f"{channel.name}_address")
+        asked, moves = Signal(name=f"{channel.name}_asked"), Signal(name=f"{channel.name}_moves")
+        at_last = address == channel.beats - 1
+        asking = pending & ~asked
+        shown, ends = _chain(m, channel.name, given.latency_cycles, moves, asking, asking & at_last)
+        m.d.comb += [
+            moves.eq(~end.valid | end.ready), end.valid.eq(shown), end.last.eq(ends),
+            end.data.eq(self._q[memory][: given.width]), done.eq(shown & ends & end.ready),
+        ]
+        with m.If(moves & asking):
+            m.d.sync += [address.eq(Mux(at_last, 0, address + 1)), asked.eq(at_last)]
+        with m.If(done):
+            m.d.sync += asked.eq(0)
+        self._drivers[memory].append(_Port(pending, read_address=address))
+        self._enables[memory] = ~pending | moves
+        return pending
+
+    # Regions
+
+    def _region(self, number: int, region: RegionPart, start: Value) -> Signal:
+        """Whether the region ends in this cycle."""
+        m, plan, stem = self._m, region.plan, f"region{number}"
+        running, ended = Signal(name=f"{stem}_running"), Signal(name=f"{stem}_ended")
+        started, advance = Signal(name=f"{stem}_started"), Signal(name=f"{stem}_advance")
+        holds = Signal(plan.latency_cycles, name=f"{stem}_holds")
+        given = {bus: Signal(width, name=f"{stem}_{bus}") for bus, width in region.netlist.inputs}
+        made: dict[str, Signal] = {}
+        for out in region.netlist.outputs:
+            width = sum(segment.width for segment in out.bits)
+            made[out.bus] = Signal(width, name=f"{stem}_{out.bus}")
+        self._signals |= {bus: signal for bus, signal in made.items() if bus != "done"}
+        left = self._count(m, stem, region, started, start, given)
+        due: Value = Const(1)
+        interval = plan.initiation_interval
+        if interval > 1:
+            pause = Signal(range(interval), name=f"{stem}_pause")
+            due = ~pause.any()
+            with m.If(started):
+                m.d.sync += pause.eq(interval - 1)
+            with m.Elif(pause.any()):
+                m.d.sync += pause.eq((pause - 1)[: len(pause)])
+        m.d.comb += [
+            started.eq(start | (left & due)), ended.eq(running & holds[-1] & made["done"]),
+            advance.eq(start | (running & ~ended)),
+        ]
+        with m.If(start):
+            m.d.sync += running.eq(1)
+        with m.Elif(ended):
+            m.d.sync += running.eq(0)
+        with m.If(ended):
+            m.d.sync += holds.eq(0)
+        with m.Elif(advance):
+            m.d.sync += holds.eq(Cat(started, holds[:-1]))
+        for bus, signal in given.items():
+            if bus in self._signals:
+                m.d.comb += signal.eq(self._signals[bus])
+        self._instance(m, stem, region, given, made, Cat(started, holds), advance, start | running)
+        return ended
+
+    def _count(
+        self, m: Module, stem: str, region: RegionPart, started: Signal, start: Value,
+        given: Mapping[str, Signal],
+    ) -> Value:
+        """Counters of the loops, and what a round is told of them; whether rounds are left."""
+        zeros: list[Value] = []
+        lasts: list[Value] = []
+        for k, count in enumerate(region.counts):
+            if count == 1:
+                zeros.append(Const(1))
+                lasts.append(Const(1))
+                continue
+            zeros.append(Signal(name=f"{stem}_zero{k}", init=1))
+            lasts.append(Signal(name=f"{stem}_last{k}_"))
+        levels = range(len(region.counts))
+        first = [_all(zeros[k:]) for k in levels]
+        last = [_all(lasts[k:]) for k in levels]
+        for k, count in enumerate(region.counts):
+            if count > 1:
+                counter = Signal(range(count), name=f"{stem}_count{k}_")
+                steps = started & last[k + 1] if k + 1 < len(last) else started
+                with m.If(steps):
+                    m.d.sync += [
+                        counter.eq(Mux(lasts[k], 0, counter + 1)), zeros[k].eq(lasts[k]),
+                        lasts[k].eq(~lasts[k] & (counter == count - 2)),
+                    ]
+                if f"count{k}" in given:
+                    m.d.comb += given[f"count{k}"].eq(counter)
+            for what, values in (("first", first), ("last", last)):
+                if f"{what}{k}" in given:
+                    m.d.comb += given[f"{what}{k}"].eq(values[k])
+        if region.rounds == 1:
+            return Const(0)
+        left = Signal(name=f"{stem}_left")
+        with m.If(started):
+            m.d.sync += left.eq(~last[0])
+        return left
+
+    def _instance(
+        self, m: Module, stem: str, region: RegionPart, given: Mapping[str, Signal],
+        made: Mapping[str, Signal], chain: Value, advance: Signal, works: Value,
+    ) -> None:
+        control = region.control
+        ports: dict[str, Value] = {"i_clk": ClockSignal(), "i_advance": advance}
+        if control.reset:
+            ports["i_rst"] = ResetSignal(allow_reset_less=True)
+        ports |= {f"i_{valid_name(stage)}": chain[stage] for stage in control.valid_stages}
+        ports |= {f"i_{bus}": signal for bus, signal in given.items()}
+        ports |= {f"o_{bus}": signal for bus, signal in made.items()}
+        for place in region.storages:
+            storage, reads = place.storage, max(1, len(place.reads))
+            widths = {
+                "_write": 1, "_write_address": storage.address_bits, "_write_data": storage.word_bits,
+                "_read_address": storage.address_bits * reads,
+            }
+            wires = {
+                suffix: Signal(width, name=f"{stem}_{place.stem}{suffix}") for suffix, width in widths.items()
+            }
+            ports |= {f"o_{place.stem}{suffix}": wire for suffix, wire in wires.items()}
+            ports[f"i_{place.stem}_q"] = self._q[storage.name][: storage.word_bits * reads]
+            self._drivers[storage.name].append(_Port(
+                works, wires["_write"] if place.writes else None, wires["_write_address"],
+                wires["_write_data"], wires["_read_address"] if place.reads else None,
+            ))
+        m.submodules[stem] = Instance(region.module, **ports)
+
+    # Memories
+
+    def _memory(self, name: str, given: StorageParameters) -> None:
+        m, stem, drivers = self._m, _plain(name), self._drivers[name]
+        write = Signal(name=f"{stem}_write")
+        address = Signal(given.address_bits, name=f"{stem}_write_address")
+        data, reads = Signal(given.width, name=f"{stem}_write_data"), given.address_bits * given.reads
+        read = Signal(reads, name=f"{stem}_read_address")
+        writers = [driver for driver in drivers if driver.write is not None]
+        readers = [driver for driver in drivers if driver.read_address is not None]
+        m.d.comb += write.eq(Cat(*(_known(driver.write) for driver in writers)).any())
+        for target, what, those in (
+            (address, "write_address", writers), (data, "write_data", writers),
+            (read, "read_address", readers),
+        ):
+            for k, driver in enumerate(those):
+                value = _known(getattr(driver, what))
+                if k == 0:
+                    m.d.comb += target.eq(value)
+                else:
+                    with m.If(driver.when):
+                        m.d.comb += target.eq(value)
+        enable = Signal(name=f"{stem}_enable")
+        m.d.comb += enable.eq(self._enables.get(name, Const(1)))
+        m.submodules[stem] = Instance(
+            "kera_memory", p_WIDTH=given.width, p_ENTRIES=given.entries, p_ADDRESS=given.address_bits,
+            p_READS=given.reads, p_LATENCY=given.latency_cycles, p_FORWARD=int(given.forwards),
+            p_BLOCKS=int(given.blocks), i_clk=ClockSignal(), i_ce=enable, i_clear=Const(0),
+            i_clear_address=Const(0, given.address_bits), i_write=write, i_write_address=address,
+            i_write_data=data, i_read_address=read, o_q=self._q[name],
+        )
+
+
+def _all(bits: Sequence[Value]) -> Value:
+    return bits[0] if len(bits) == 1 else Cat(*bits).all()
+
+
+def _known(value: Value | None) -> Value:
+    assert value is not None
+    return value
+
+
+def _chain(
+    m: Module, stem: str, stages: int, moves: Signal, valid: Value, last: Value
+) -> tuple[Value, Value]:
+    """Two bits that follow a word through a memory."""
+    if not stages:
+        return valid, last
+    valids, lasts = Signal(stages, name=f"{stem}_shown"), Signal(stages, name=f"{stem}_ends_")
+    with m.If(moves):
+        m.d.sync += [valids.eq(Cat(valid, valids[:-1])), lasts.eq(Cat(last, lasts[:-1]))]
+    return valids[-1], lasts[-1]
+
+
+def _plain(name: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in name)

@@ -1,0 +1,205 @@
+"""A program as regions that run one after another: nests of loops that stay loops, and straight code.
+
+A nest is a loop, or loops one inside another with code around the inner one: all of it is one pipeline, whose
+rounds are those of the innermost loop. Straight code that touches no memory joins the region that follows it,
+or that which it follows at the program's end; other straight code is a region of one round.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from kera_hw.loops.program import (
+    Alloc,
+    Block,
+    Buffer,
+    For,
+    Load,
+    LoopProgram,
+    Statement,
+    Store,
+    Var,
+    While,
+    statements,
+)
+from kera_hw.loops.rewrite import defined, indexing, used
+from kera_hw.rtl.machine.parts import operation_count
+from kera_hw.support import Diagnostic
+from kera_hw.types import bit_width
+
+MOST_UNROLLED = 64
+"""Operations up to which a loop that touches no memory is unrolled."""
+SMALL_BITS = 1024
+"""Bits of a tensor at the ports up to which it travels on a bus and lies in registers."""
+
+
+class NoProcess(Exception):
+    """Why a program is not a sequence of such regions; carries the diagnostic. Stays in the package."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.diagnostic = Diagnostic("K0610", why)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A loop of a nest; ``inside`` is where the next one stands in its body, None in the innermost."""
+
+    loop: For
+    inside: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """A region: code before, the loops from the outside in (none in straight code), code after."""
+
+    before: tuple[Statement, ...]
+    levels: tuple[Level, ...]
+    after: tuple[Statement, ...] = ()
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of the innermost loop in all."""
+        found = 1
+        for level in self.levels:
+            found *= level.loop.count
+        return found
+
+    @property
+    def body(self) -> Block:
+        """All of its statements."""
+        loops = (self.levels[0].loop,) if self.levels else ()
+        return Block((*self.before, *loops, *self.after))
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """The regions in order, and the buffers that are memories."""
+
+    program: LoopProgram
+    nests: tuple[Nest, ...]
+    memories: tuple[Buffer, ...]
+
+
+def nests_of(program: LoopProgram) -> Regions:
+    """The regions of a program. Raises NoProcess."""
+    live = _without_dead_loops(program.body)
+    memories = {buffer.name: buffer for buffer in _memories(program, live)}
+    split = _Split(frozenset(memories))
+    split.run(live.body)
+    return Regions(program, tuple(split.nests), tuple(memories.values()))
+
+
+def _memories(program: LoopProgram, body: Block) -> Iterator[Buffer]:
+    """Tensors at the ports that are too large for registers, and those between regions."""
+    for buffer in program.buffers:
+        if buffer.kind == "state":
+            raise NoProcess(f"`{program.name}` keeps state.")
+        large = buffer.size * bit_width(buffer.element) > SMALL_BITS
+        if buffer.kind in ("param", "result") and large:
+            yield buffer
+    for statement in body.body:
+        if isinstance(statement, Alloc) and statement.buffer.size > 1:
+            yield statement.buffer
+
+
+class _Split:
+    def __init__(self, memories: frozenset[str]) -> None:
+        self._memories = memories
+        self._before: list[Statement] = []
+        self.nests: list[Nest] = []
+
+    def run(self, body: Sequence[Statement]) -> None:
+        for statement in body:
+            if isinstance(statement, Alloc) and statement.buffer.name in self._memories:
+                continue
+            if isinstance(statement, For) and self._keeps(statement):
+                self._close_touching()
+                self.nests.append(Nest(tuple(self._before), tuple(self._levels(statement))))
+                self._before = []
+                continue
+            if any(isinstance(item, (For, While)) and self._keeps(item) for item in _within(statement)):
+                raise NoProcess("A loop that stays one stands in a branch.")
+            if self._touches(statement) and not all(map(self._touches, self._before)):
+                self._before.append(statement)
+                self._close_touching()
+                continue
+            self._before.append(statement)
+        if any(map(self._touches, self._before)) or not self.nests:
+            self._close_touching()
+        elif self._before:
+            last = self.nests[-1]
+            self.nests[-1] = Nest(last.before, last.levels, (*last.after, *self._before))
+
+    def _close_touching(self) -> None:
+        """Straight code that reaches memories is a region of its own."""
+        if any(map(self._touches, self._before)):
+            self.nests.append(Nest(tuple(self._before), ()))
+            self._before = []
+
+    def _touches(self, statement: Statement) -> bool:
+        return any(
+            isinstance(item, (Load, Store)) and item.buffer in self._memories for item in _within(statement)
+        )
+
+    def _keeps(self, loop: For | While) -> bool:
+        if isinstance(loop, While):
+            return operation_count(loop) > MOST_UNROLLED
+        return loop.count > 1 and (operation_count(loop) > MOST_UNROLLED or self._touches(loop))
+
+    def _levels(self, loop: For) -> Iterator[Level]:
+        kept = [k for k, item in enumerate(loop.body.body) if any(
+            isinstance(one, (For, While)) and self._keeps(one) for one in _within(item)
+        )]
+        if not kept:
+            yield Level(loop, None)
+            return
+        inner = loop.body.body[kept[0]]
+        if len(kept) > 1 or not isinstance(inner, For):
+            raise NoProcess("Inside a loop that stays one stand others beside each other, or in a branch.")
+        yield Level(loop, kept[0])
+        yield from self._levels(inner)
+
+
+def _within(statement: Statement) -> Iterator[Statement]:
+    return statements(Block((statement,)))
+
+
+def _without_dead_loops(block: Block) -> Block:
+    """Without what stores nothing and gives nothing that is used."""
+    needed = used(block) | indexing(block)
+    body: list[Statement] = []
+    for statement in block.body:
+        if isinstance(statement, For):
+            gives = any(item.outer in needed for item in statement.carried)
+            stores = any(isinstance(item, Store) for item in _within(statement))
+            if not gives and not stores:
+                continue
+            inner = _without_dead_loops(statement.body)
+            if inner is not statement.body:
+                statement = replace(statement, body=inner)
+        body.append(statement)
+    return block if len(body) == len(block.body) and all(a is b for a, b in zip(body, block.body)) else Block(
+        tuple(body), block.yields
+    )
+
+
+def used_outside(nests: Sequence[Nest], number: int) -> list[Var]:
+    """Scalars that a region gives to later ones."""
+    own = set(defined(nests[number].body))
+    later: set[Var] = set()
+    for nest in nests[number + 1 :]:
+        later |= used(nest.body) | indexing(nest.body)
+    return sorted((var for var in later if var.name in own), key=lambda var: var.name)
+
+
+def used_inside(nest: Nest) -> list[Var]:
+    """Scalars that a region takes from earlier ones."""
+    own = set(defined(nest.body))
+    found = used(nest.body) | indexing(nest.body)
+    return sorted((var for var in found if var.name not in own), key=lambda var: var.name)
+
+
+def touched(nest: Nest, what: type[Load] | type[Store]) -> set[str]:
+    """The buffers that a region loads from, or stores to."""
+    return {item.buffer for item in statements(nest.body) if isinstance(item, what)}

@@ -1,0 +1,177 @@
+"""Processes: nests of loops on memories, regions in turn, channels in beats; bits, cycles, stalls, resets."""
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import kera_hw
+from kera_hw.driver.lowering import Lowering
+from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.process import ProcessDesign, plan_process
+from kera_hw.driver.rtl_target import departure, pack_inputs, unpack_outputs
+from kera_hw.driver.session import load_program
+from kera_hw.graph import Graph
+from kera_hw.rtl.sim.bench import Traffic, simulate
+from kera_hw.support import KeraError
+from tests.unit.cli_support import Kera
+
+PROGRAM = """
+/// One nest of three loops; the middle one stores what the inner one has summed.
+pub fn matmul(a: [i16; 9, 8], b: [i16; 8, 10]) -> [i32; 9, 10] {
+    let mut c = [0i32; 9, 10];
+    for i in 0..9 {
+        for j in 0..10 {
+            let mut acc: i32 = 0;
+            for k in 0..8 { acc += mul_wide(a[i, k], b[k, j]); }
+            c[i, j] = acc;
+        }
+    }
+    c
+}
+
+/// A scalar goes from the first region to the second, which reads what the first has written.
+pub fn centred(x: [i16; 80], by: i16) -> ([i16; 80], i32) {
+    let mut y = [0i16; 80];
+    let mut sum: i32 = 0;
+    for i in 0..80 {
+        y[i] = x[i] - by;
+        sum += y[i] as i32;
+    }
+    let mean = (sum >> 6) as i16;
+    for i in 0..80 { y[i] = y[79 - i] ^ mean; }
+    (y, sum + 1)
+}
+
+/// Every round reads what rounds before have written, at places that data decide.
+pub fn histogram(x: [u4; 300]) -> [u16; 70] {
+    let mut bins = [0u16; 70];
+    for i in 0..300 { bins[4 * (x[i] as u8)] += i as u16; }
+    bins
+}
+
+/// A carried value of the outer loop, set by code behind the inner one; rows are reached backwards.
+pub fn rows(x: [i16; 12, 9]) -> [i16; 12, 9] {
+    let mut y = [0i16; 12, 9];
+    let mut last: i16 = 3;
+    for i in 0..12 {
+        let start = last ^ (i as i16);
+        let mut most = start;
+        for j in 0..9 {
+            most = max(most, x[11 - i, j]);
+            y[i, j] = most - start;
+        }
+        last = most - last;
+    }
+    y
+}
+
+/// Floats in 64 lanes, folded by halves.
+pub fn inner(x: [f32; 192], y: [f32; 192]) -> f32 { dot(x, y) }
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "p.kera"
+    path.write_text(PROGRAM)
+    return path
+
+
+@pytest.fixture
+def kera(capsys: pytest.CaptureFixture[str]) -> Kera:
+    return Kera(capsys)
+
+
+def items(name: str, count: int) -> dict[str, Any]:
+    rng = np.random.default_rng(5)
+
+    def small(*shape: int) -> Any:
+        return rng.integers(-300, 300, (count, *shape)).astype(np.int16)
+
+    match name:
+        case "matmul":
+            return {"a": small(9, 8), "b": small(8, 10)}
+        case "centred":
+            return {"x": small(80), "by": small()}
+        case "histogram":
+            return {"x": rng.integers(0, 16, (count, 300)).astype(np.uint8)}
+        case "rows":
+            return {"x": small(12, 9)}
+        case _:
+            odd = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-40], np.float32)
+            x, y = (rng.normal(size=(count, 192)).astype(np.float32) for _ in range(2))
+            x[-1, 60:65], y[-2, 10:15] = odd, odd
+            return {"x": x, "y": y}
+
+
+def planned(path: Path, name: str, **options: Any) -> ProcessDesign:
+    graph = cast(Graph, load_program(path).graph)
+    export = graph.export(name)
+    assert export is not None
+    asked = TargetOptions(**options)
+    lowering = Lowering(graph, export, asked, {})
+    return plan_process(graph, export, asked, lowering, 1.0, (), lambda _: None)
+
+
+def bits(value: Any) -> list[bytes]:
+    parts = cast("tuple[Any, ...]", value if isinstance(value, tuple) else (value,))
+    return [np.ascontiguousarray(part).tobytes() for part in parts]
+
+
+@pytest.mark.parametrize("name", ["matmul", "centred", "histogram", "rows", "inner"])
+def test_a_process_gives_the_bits_in_the_cycles_planned(path: Path, name: str) -> None:
+    """Unhindered, where the cycles of items are the plan's; then with stalls, and a reset in mid-flight."""
+    design, given = planned(path, name), items(name, 4)
+    expected = kera_hw.load(path).function(name, target="interp").batch(**given)
+    words = pack_inputs(design, given, 4)
+    middle = design.pace.initiation_interval
+    for traffic in (
+        Traffic(), Traffic(60, 60, seed=3), Traffic(70, 50, seed=4, in_turn=True),
+        Traffic(90, 90, seed=5, reset_at_cycle=middle + middle // 2),
+    ):
+        run = simulate(design.emitted, words, traffic, count=4)
+        assert departure(design, run, traffic) is None, traffic
+        found = {port.name: run.outputs[k] for k, port in enumerate(design.emitted.data_outputs)}
+        assert bits(unpack_outputs(design, found, 4)) == bits(expected), traffic
+
+
+def test_a_nest_is_one_pipeline_with_a_round_a_cycle(path: Path) -> None:
+    design = planned(path, "matmul")
+    (region,) = design.regions_json()
+    assert (region["rounds"], region["initiation_interval"]) == (9 * 10 * 8, 1)
+    words = {row["name"]: row["words"] for row in design.memories_json()}
+    assert words == {"in.a": 72, "in.b": 80, "out.0": 90}
+    pace = design.pace
+    assert pace.item_cycles == pace.latency_cycles + 89
+    assert 80 + 720 < pace.latency_cycles < 80 + 720 + 20
+
+
+def test_regions_follow_each_other_in_the_plan(path: Path) -> None:
+    rows = planned(path, "centred").regions_json()
+    assert len(rows) >= 2 and all(row["rounds"] == 80 for row in rows)
+    for one, two in pairwise(rows):
+        assert two["starts_at"] == one["starts_at"] + one["cycles"]
+
+
+def test_an_interval_asked_for_that_a_process_exceeds_is_refused(path: Path) -> None:
+    with pytest.raises(KeraError) as caught:
+        planned(path, "matmul", interval=700)
+    assert caught.value.diagnostics[0].code == "K0602"
+    assert planned(path, "matmul", interval=1000).pace.initiation_interval <= 1000
+
+
+def test_what_is_too_large_for_one_pipeline_becomes_a_process(kera: Kera, tmp_path: Path) -> None:
+    path = tmp_path / "large.kera"
+    path.write_text(
+        "pub fn large(x: [i16; 4000]) -> i42 {\\n    let mut acc: i42 = 0;\\n"
+        "    for k in 0..4000 { acc += mul_wide(x[k], x[3999 - k]) as i42; }\\n    acc\\n}\\n"
+    )
+    done = kera("verify", path, "--fn", "large", "--targets", "interp,rtl", "--vectors", "3")
+    assert done.status == 0, done.err
+    out = tmp_path / "out"
+    done = kera("build", path, "--fn", "large", "--emit", "verilog", "-o", out)
+    assert done.status == 0 and "4,000 rounds" in (out / "report.html").read_text(), done.err
