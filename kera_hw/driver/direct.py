@@ -1,7 +1,8 @@
 """Calls whose arguments are arrays as machine code takes them go straight to it.
 
-What is not (another dtype, lists, a NaN of other bits, integers of odd widths) is left to the way that
-converts and checks, and says what is wrong. Scalars pass through places of their own.
+What is not (another dtype, lists, integers of odd widths) is left to the way that converts and checks, and
+says what is wrong. A NaN may have any bits: native programs look no closer at those of a parameter
+(``legal.legalise``). Scalars pass through places of their own.
 """
 
 from __future__ import annotations
@@ -65,13 +66,13 @@ class Direct:
                     if type(value) is int:
                         if port.is_float:
                             return NotImplemented
-                    elif type(value) is not port.dtype.type or value != value:
+                    elif type(value) is not port.dtype.type:
                         return NotImplemented
                     port.cell[0] = value
                     continue
                 if type(value) is not np.ndarray or value.dtype != port.dtype or value.shape != port.shape:
                     return NotImplemented
-                if not value.flags.c_contiguous or (port.is_float and not _is_finite(value)):
+                if not value.flags.c_contiguous:
                     return NotImplemented
                 places[k] = _address(value)
             return self._answered(inputs, out)
@@ -127,13 +128,6 @@ def fits(out: object, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
     array = cast("Array", out)
     flags = array.flags
     return array.dtype == dtype and array.shape == shape and flags.c_contiguous and flags.writeable
-
-
-def _is_finite(values: Array) -> bool:
-    """True only if no element is a NaN, whose bits may not be the canonical ones; nor an infinity."""
-    flat = values.reshape(-1)
-    total = float(flat.dot(flat))
-    return total - total == 0
 
 
 def _overlaps(out: Array, inputs: Mapping[str, Any]) -> bool:

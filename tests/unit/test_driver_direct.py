@@ -15,6 +15,8 @@ SOURCE = """
 pub fn scaled(x: [f32; 3, 4], a: f32) -> [f32; 3, 4] { x * a }
 pub fn added(x: i16, y: u64, z: f64) -> f64 { z + (x as f64) + (y as f64) }
 pub fn turned(x: [i32; 8]) -> [i32; 8] { reverse(x, 0) }
+pub fn flipped(x: [f32; 6]) -> [f32; 6] { reverse(x, 0) }
+pub fn seen(x: [f32; 6]) -> [u32; 6] { bitcast::<u32>(x) }
 pub fn both(x: [i32; 8]) -> ([i32; 8], i32) { (x + 1, sum(x)) }
 pub fn odd(x: [i13; 4]) -> [i13; 4] { x + 1 }
 pub fn kept(out: [i32; 4]) -> [i32; 4] { out * 2 }
@@ -65,6 +67,8 @@ OTHERS: list[tuple[str, Callable[[], dict[str, Any]]]] = [
     ("scaled", lambda: {"x": np.full((3, 4), 0x7FC1_2345, np.uint32).view(np.float32), "a": 2.0}),
     ("scaled", lambda: {"x": np.full((3, 4), np.inf, np.float32), "a": np.float32("nan")}),
     ("scaled", lambda: {"x": X[::1], "a": 0.1}),
+    ("flipped", lambda: {"x": np.full(6, 0xFF81_2345, np.uint32).view(np.float32)}),
+    ("seen", lambda: {"x": np.full(6, 0x7FC1_2345, np.uint32).view(np.float32)}),
     ("added", lambda: {"x": np.int64(3), "y": 4, "z": 5}),
     ("turned", lambda: {"x": np.arange(16, dtype=np.int32)[::2]}),
     ("turned", lambda: {"x": np.arange(8)}),

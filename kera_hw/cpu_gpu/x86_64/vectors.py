@@ -198,6 +198,28 @@ def _known_shift(at: Lanes, verb: str, amount: int) -> VReg | None:
     return at.gives("vpand", found, at.to.repeated(kept, 8))
 
 
+def _rotation(left: bool) -> Rule:
+    """Of words, by two shifts; those by the whole width give 0, so that an amount of 0 is no exception."""
+
+    def rule(at: Lanes) -> tuple[VReg, int] | None:
+        value, known, which = at.get(0), at.args[1].bits, letter(at.width)
+        if known is not None:
+            there = known % at.width
+            if there == 0:
+                return value, 0
+            amounts = (there, at.width - there) if left else (at.width - there, there)
+            moved = [at.gives(f"vps{side}{which}i", value, n) for side, n in zip(("ll", "rl"), amounts)]
+        else:
+            amount = at.gives("vpand", at.get(1), at.to.repeated(at.width - 1, at.width))
+            whole = at.to.vgives("vmovdqu", at.to.repeated(at.width, at.width), size_bits=at.length)
+            other = at.gives(f"vpsub{which}", whole, amount)
+            pair = (amount, other) if left else (other, amount)
+            moved = [at.gives(f"vps{side}v{which}", value, n) for side, n in zip(("ll", "rl"), pair)]
+        return at.gives("vpor", *moved), 0
+
+    return rule
+
+
 def _long_shift(at: Lanes, verb: str, width: int, value: VReg, amount: VReg) -> VReg:
     """Of 32- and 64-bit lanes, each by its own amount."""
     length = span(width, at.count)
@@ -342,6 +364,7 @@ RULES: Mapping[str, Rule] = {
     "integer.neg": _negative, "integer.abs": _absolute,
     "bits.and": _bitwise("and"), "bits.or": _bitwise("or"), "bits.xor": _bitwise("xor"), "bits.not": _inverse,
     "bits.shl": _shift("shl"), "bits.shr": _shift("shr"),
+    "bits.rotl": _rotation(True), "bits.rotr": _rotation(False),
     **{f"floating.{verb}": _float(verb) for verb in ("add", "sub", "mul", "div", "sqrt")},
     **{f"floating.{verb}": _rounded(verb) for verb in ROUNDINGS},
     "floating.neg": _sign("vpxor", False), "floating.abs": _sign("vpand", True), "floating.fma": _fused,

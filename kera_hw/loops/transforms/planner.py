@@ -42,12 +42,13 @@ class Planned:
         return cost_of(self.before), cost_of(self.after)
 
 
-def planned(program: LoopProgram) -> Planned:
+def planned(program: LoopProgram, alone: Callable[[For], bool] = lambda _: False) -> Planned:
     """The program with loops joined, buffers gone, and cheap producers computed where they are used.
 
-    A program of which something is claimed already is planned already, and stays as it is.
+    A program of which something is claimed already is planned already, and stays as it is. ``alone``: loops
+    of which a target wants to plan each by itself, so that no two of them are joined.
     """
-    chooser = _Chooser()
+    chooser = _Chooser(alone)
     body = program.body
     if has_claims(program):
         return Planned(program, program, Plan(program.name, program_hash(program)))
@@ -70,8 +71,9 @@ class _Chooser:
     Joining and contracting concern one block, so whole programs are not rewritten for each of their steps.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, alone: Callable[[For], bool]) -> None:
         self.steps: list[Step] = []
+        self._alone = alone
         self._costs = Costs()
         self._touched: dict[int, tuple[Statement, frozenset[str]]] = {}  # by identity, as in Costs
 
@@ -109,7 +111,7 @@ class _Chooser:
         return self._within(replace(block, body=tuple(body)), block, often, self.joined)
 
     def _joined(self, one: For, two: For, often: int) -> For | None:
-        if one.count != two.count or not one.count:
+        if one.count != two.count or not one.count or (self._alone(one) and self._alone(two)):
             return None
         try:
             whole = joined(one, two)

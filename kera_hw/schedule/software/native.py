@@ -10,7 +10,7 @@ from kera_hw.legal.native import CAPABILITIES, Native
 from kera_hw.loops.program import LoopProgram
 from kera_hw.loops.transforms.planner import planned
 from kera_hw.lower.export import lower_export
-from kera_hw.schedule.software.tiling import Registers, tiled_products
+from kera_hw.schedule.software.tiling import Registers, has_product, tiled_products
 from kera_hw.support import KeraError
 from kera_hw.target import TargetTable
 
@@ -30,7 +30,8 @@ def native_program(
     faults = table.faults(export.region)
     if faults:
         raise KeraError(faults)
-    program = planned(lower_export(export)).after
-    if registers is not None:
-        program, _ = tiled_products(program, registers)
+    lowered = lower_export(export)
+    if registers is None:
+        return legalise(planned(lowered).after, beyond)
+    program, _ = tiled_products(planned(lowered, has_product).after, registers)
     return legalise(program, beyond)

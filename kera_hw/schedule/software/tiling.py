@@ -51,6 +51,7 @@ class _Nest:
 def tiled_products(program: LoopProgram, registers: Registers) -> tuple[LoopProgram, Plan]:
     """The program with every such nest tiled, and the steps that this took."""
     tiler = _Tiler(program, registers)
+    tiler.separate()
     for nest in list(_nests(program.body)):
         tiler.tile(nest, registers)
     return tiler.program, Plan(program.name, program_hash(program), tuple(tiler.steps))
@@ -71,7 +72,11 @@ def _nests(block: Block) -> list[_Nest]:
 def _nest(statement: Statement) -> _Nest | None:
     if not isinstance(statement, For) or not statement.parallel or len(statement.body.body) != 1:
         return None
-    (columns,) = statement.body.body
+    return _nest_of(statement, statement.body.body[0])
+
+
+def _nest_of(statement: For, columns: Statement) -> _Nest | None:
+    """The nest of two loops, of which the inner may be one among several."""
     if not isinstance(columns, For) or not columns.parallel:
         return None
     loops = [item for item in columns.body.body if isinstance(item, For)]
@@ -87,12 +92,24 @@ def _nest(statement: Statement) -> _Nest | None:
              for item in body if isinstance(item, Load)]
     by_rows = [item for item, row, column in moves if row and not column]
     by_columns = [item for item, row, column in moves if column == 1 and not row]
-    if len(moves) != 2 or len(by_rows) != 1 or len(by_columns) != 1 or statement.count < 2:
+    if len(moves) != 2 or len(by_columns) != 1 or (statement.count > 1 and len(by_rows) != 1):
         return None
     widths = [
         kind.width_bits for item in body for kind in _types(item) if isinstance(kind, IntType | FloatType)
     ]
     return _Nest(statement, columns, sum_, by_columns[0].buffer, max(widths))
+
+
+def _is_joined(statement: Statement) -> bool:
+    """Whether a loop holds nothing but loops, several, and a product among them."""
+    if not isinstance(statement, For) or len(statement.body.body) < 2:
+        return False
+    return all(isinstance(item, For) for item in statement.body.body) and has_product(statement)
+
+
+def has_product(rows: For) -> bool:
+    """Whether a loop has the columns of a product in its body, beside what else there may be."""
+    return rows.parallel and any(_nest_of(rows, item) for item in rows.body.body)
 
 
 def _types(item: Statement) -> list[object]:
@@ -123,6 +140,17 @@ class _Tiler:
         """The loop that is a statement of a loop's body."""
         inner = [item for item in loop_named(self.program, loop).body.body if isinstance(item, For)]
         return inner[number].var.name
+
+    def separate(self) -> None:
+        """Rows of several loops, products among them, each in a loop of its own, as far as may be."""
+        while True:
+            joined = next((item for item in statements(self.program.body) if _is_joined(item)), None)
+            if not isinstance(joined, For):
+                return
+            try:
+                self._take("each product has rows of its own", "fission", joined.var.name, 1)
+            except Refused:
+                return
 
     def tile(self, nest: _Nest, registers: Registers) -> None:
         before = self.program, list(self.steps)
@@ -178,6 +206,8 @@ class _Tiler:
             (vectors, min(rows, (self.registers.count - vectors - 1 - apart) // vectors))
             for vectors in range(1, min(most_vectors, _MOST_VECTORS) + 1)
         ]
+        if rows == 1:  # columns are read once, the more of them side by side the better
+            shapes = [(vectors, 1) for vectors in range(1, min(most_vectors, self.registers.count // 2) + 1)]
 
         def worth(shape: tuple[int, int]) -> tuple[bool, bool, float]:
             vectors, tall = shape
