@@ -33,6 +33,7 @@ from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import has_valid
 from kera_hw.schedule.plan import Plan, Resources
+from kera_hw.schedule.planner import over_capacity
 from kera_hw.support import Diagnostic, KeraError, Severity
 
 if TYPE_CHECKING:
@@ -158,8 +159,13 @@ class HardwareDesign:
         """Warnings and notes: another name of the module, ports that need a reset, a device too small."""
         return (
             *self.name_notes, *_strobes(self),
-            *_general(self.flat, self.plan), *self.choice.best.diagnostics,
+            *_general(self.flat, self.plan), *(self.choice.best.diagnostics or self._oversize),
         )  # fmt: skip
+
+    @property
+    def _oversize(self) -> list[Diagnostic]:
+        """Says (K0604) that it is what the ports stand for that does not fit the device."""
+        return over_capacity(self.export.name, replace(self.plan, estimate=self.estimate), self.device)
 
     @property
     def interface(self) -> Interface:
@@ -185,8 +191,10 @@ class HardwareDesign:
     @property
     def estimate(self) -> Resources:
         """What the whole design should take: the pipeline, and what its ports stand for."""
-        core, shell = self.plan.estimate, shell_cost(self.ports)
-        return replace(core, lut=core.lut + shell.lut, ff=core.ff + shell.ff)
+        core, shell = self.plan.estimate, shell_cost(self.ports, self.device)
+        return replace(
+            core, lut=core.lut + round(shell.lut), ff=core.ff + shell.ff, bram=core.bram + shell.bram
+        )
 
     @property
     def style(self) -> Style:

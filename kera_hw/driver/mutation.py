@@ -20,7 +20,8 @@ from kera_hw.driver.rtl_target import departure, pack_inputs, traffics
 from kera_hw.driver.session import identity
 from kera_hw.driver.verify import draw_items
 from kera_hw.graph import Export, Graph
-from kera_hw.rtl.sim.bench import Bench, SimRun, Traffic
+from kera_hw.rtl.sim.axi_lite import SoftwareBench
+from kera_hw.rtl.sim.bench import Bench, SimRun, Traffic, make_bench
 from kera_hw.rtl.sim.faults import FaultyDesign, PlantedFault, plant_faults
 from kera_hw.rtl.sim.words import Words
 from kera_hw.rtl.toolchain.process import ToolError, ToolTimeout, scratch
@@ -132,7 +133,7 @@ def try_faults(
         progress("simulating")
         with scratch("faults") as work:
             emitted = design.with_verilog(faulty.verilog).emitted
-            bench = Bench(emitted, work, words, batch, latencies=latencies, faulty=True)
+            bench = make_bench(emitted, work, words, batch, latencies=latencies, faulty=True)
             tried = _Trial(design, bench, batch, latencies).tried(faulty)
         progress("proving")
         tried = [_judged(faulty, item) for item in tried]
@@ -149,8 +150,9 @@ class _Trial:
     """One circuit without and with each of its faults, in all runs of a comparison."""
 
     def __init__(
-        self, design: HardwareDesign, bench: Bench, batch: int, latencies: NDArray[np.uint64] | None
-    ) -> None:
+        self, design: HardwareDesign, bench: Bench | SoftwareBench, batch: int,
+        latencies: NDArray[np.uint64] | None,
+    ) -> None:  # fmt: skip
         self._design, self._bench, self._latencies = design, bench, latencies
         self._right: dict[Traffic, tuple[Words, ...]] = {}
         for traffic in traffics(design.emitted, batch):

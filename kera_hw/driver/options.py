@@ -60,7 +60,7 @@ class Executor(Protocol):
 
 
 DEFAULT_DEVICE = "ecp5-85k"
-INTERFACES = ("stream", "none", "axis")
+INTERFACES = ("stream", "none", "axis", "axi-lite")
 EMITTERS = ("text", "amaranth")
 PRODUCTS = ("verilog", "bitstream")
 """What a build may stop at."""

@@ -223,8 +223,8 @@ def plan_process(
     name_notes: tuple[Diagnostic, ...], progress: Callable[[str], None],
 ) -> ProcessDesign:
     """The export as a process. Raises KeraError (K06xx) where it is none, or not as was asked."""
-    if options.interface == "none" or options.latency is not None or options.emitter != "text":
-        raise KeraError([Diagnostic("K0610", f"`{export.name}` as a process has a handshake.")])
+    if options.interface in ("none", "axi-lite") or options.latency is not None or options.emitter != "text":
+        raise KeraError([Diagnostic("K0610", f"`{export.name}` as a process has channels.")])
     regions = _regions(lowering)
     _check(regions, export)
     device, clock_mhz = lowering.device, options.clock_mhz or DEFAULT_CLOCK_MHZ[lowering.device.family]

@@ -18,7 +18,8 @@ from kera_hw.driver.values import Array
 from kera_hw.graph import Export, Graph
 from kera_hw.interp import flatten_value, unflatten_value
 from kera_hw.rtl.emit.verilog import Emitted
-from kera_hw.rtl.sim.bench import Bench, SimRun, Traffic, simulate
+from kera_hw.rtl.sim.axi_lite import SoftwareBench
+from kera_hw.rtl.sim.bench import Bench, SimRun, Traffic, make_bench, simulate
 from kera_hw.rtl.sim.live import LiveSimulation
 from kera_hw.rtl.sim.words import Words, words_of
 from kera_hw.rtl.toolchain.files import move_into_place
@@ -63,7 +64,7 @@ class RtlExecutor:
         try:
             own = self.design.latencies(inputs, batch)
             with scratch("sim") as work:
-                bench = Bench(self.design.emitted, work, words, batch, latencies=own)
+                bench = make_bench(self.design.emitted, work, words, batch, latencies=own)
                 outputs = self._run_checked(bench, batch, own)
         except ToolError as fault:
             raise KeraError([fault.diagnostic]) from None
@@ -72,7 +73,7 @@ class RtlExecutor:
         return unpack_outputs(self.design, named, batch)
 
     def _run_checked(
-        self, bench: Bench, batch: int, latencies: NDArray[np.uint64] | None
+        self, bench: Bench | SoftwareBench, batch: int, latencies: NDArray[np.uint64] | None
     ) -> tuple[Words, ...]:
         """Words of each output; raises KeraError (K0910) where the circuit does not behave as planned."""
         outputs: tuple[Words, ...] | None = None
@@ -91,6 +92,9 @@ class RtlExecutor:
         return outputs
 
     def stepper(self) -> RtlStepper:
+        if self.design.interface == "axi-lite":
+            message = "Behind AXI4-Lite, software runs items; step a circuit with another `--interface`."
+            raise KeraError([Diagnostic("K0908", message)])
         try:
             return RtlStepper(self.design, LiveSimulation(self.design.emitted))
         except ToolError as fault:
@@ -212,7 +216,8 @@ def _wrong_cycles(design: HardwareDesign, run: SimRun, latencies: NDArray[np.uin
 
     Results of several beats may wait for those before them, so that only the first item's latency is sure.
     """
-    pace, timed = design.emitted.pace, 1 if design.emitted.port_plan.in_beats else None
+    plan, pace = design.emitted.port_plan, design.emitted.pace
+    timed = 1 if plan.in_beats and plan.interface != "axi-lite" else None
     accepts, emits, finishes = (
         cycles.astype(np.int64) for cycles in (run.accept_cycles, run.emit_cycles, run.finish_cycles)
     )
@@ -226,6 +231,8 @@ def _wrong_cycles(design: HardwareDesign, run: SimRun, latencies: NDArray[np.uin
         odd = np.flatnonzero(taken != wanted)
         if len(odd):
             return f"item {odd[0]} took {taken[odd[0]]} cycles{what} instead of {wanted[odd[0]]}"
+    if design.emitted.interface == "axi-lite":
+        return None  # software says when the next one starts
     if timed is not None and latencies is not None:
         return None
     gaps = np.diff(accepts if timed is None else finishes)

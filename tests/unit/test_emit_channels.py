@@ -116,7 +116,7 @@ def test_costs(
     verilog.write_text(made.emitted.verilog)
     counts = measure([verilog], made.emitted.name, CHIPS[made.device.name], seeds=()).counts
     assert counts.ff == made.estimate.ff
-    assert abs(counts.lut - made.estimate.lut) <= 12 + 0.04 * shell_cost(made.ports).lut
+    assert abs(counts.lut - made.estimate.lut) <= 12 + 0.04 * shell_cost(made.ports, made.device).lut
     assert made.estimate.ff > made.plan.estimate.ff
 
 

@@ -23,7 +23,7 @@ _ELEMENTS = re.compile(
     r"|FD1.*|OFS1.*|IFS1.*|ICESTORM_.*"
 )
 _INNER = re.compile(
-    r"core|datapath|serial|instance|observed|iterative\d*|region\d+|memory|ram"
+    r"core|datapath|serial|instance|observed|iterative\d*|region\d+|memory|ram(_\w+)?"
     r"|ecp5_(add|chain|mul|lut|wide|mux|rom|ram)"
 )
 _HELPER = re.compile(r"\bkera_(ecp5_\w+|memory|ram)(?= #\()")

@@ -7,11 +7,11 @@ from math import prod
 from typing import Literal
 
 from kera_hw.graph.node import Export
-from kera_hw.rtl.emit.ports import Bundle, PortPlan
+from kera_hw.rtl.emit.ports import INTERRUPT, Bundle, PortPlan
 from kera_hw.rtl.lower.flatten import parameter_buses, result_buses
 from kera_hw.types import FixType, IntType, StructType, TensorType, TupleType, Type, bit_width
 
-Kind = Literal["clock", "reset", "valid", "ready", "last", "parameter", "result"]
+Kind = Literal["clock", "reset", "valid", "ready", "last", "bus", "interrupt", "parameter", "result"]
 _INDICES = "ijklmnpqrs"
 
 
@@ -104,13 +104,16 @@ def port_map(export: Export, plan: PortPlan) -> tuple[MappedPort, ...]:
     several = isinstance(export.result, TupleType)
     for k, (bus, kind) in enumerate(result_buses(export)):
         values[bus] = ("result", f"result.{k}" if several else "result", kind)
-    kinds: dict[str | None, Kind] = {plan.clock: "clock"}
+    kinds: dict[str | None, Kind] = {plan.clock: "clock", INTERRUPT: "interrupt"}
     if plan.reset is not None:
         kinds[plan.reset.name] = "reset"
     carried: dict[str, MappedPort] = {}
     for bundle in plan.bundles:
         kinds |= {bundle.valid: "valid", bundle.ready: "ready", bundle.last: "last"}
-        carried |= {port.name: port for port in _carried(bundle, values)}
+        if plan.interface == "axi-lite":
+            kinds |= {port.name: "bus" for port in bundle.payload}
+        else:
+            carried |= {port.name: port for port in _carried(bundle, values)}
     return tuple(
         MappedPort(port.name, port.direction, port.width, kinds[port.name])
         if port.name in kinds else carried[port.name]

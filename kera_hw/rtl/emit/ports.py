@@ -10,7 +10,7 @@ a channel; ``axis`` has the same as AXI4-Streams; ``none`` has groups alone, wit
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -24,6 +24,12 @@ WIDEST_VALUE_BITS = 1024
 """A tensor of more bits is a channel of its own, and no channel has a wider beat unless that is asked for."""
 
 BYTE_BITS = 8
+WORD_BITS = 32
+"""Bits of a word on an AXI4-Lite port."""
+AXI_LITE, INTERRUPT = "s_axi", "irq"
+"""What the signals of an AXI4-Lite port begin with, and the interrupt beside it."""
+_STARTING, _ENDING = 3, 2
+"""Cycles from the write that starts an item to its first word, and from the last word to the interrupt."""
 WHOLE_RESULT = "out_data"
 """The bus of a result that is no tuple."""
 
@@ -50,7 +56,7 @@ class Value:
     """A parameter or a result as bits: ``bus`` names it everywhere inside, as in ``in_x`` or ``out_data``.
 
     ``position`` is its place among the parameters or results. Of a tensor, ``elements`` of ``element_bits``
-    each lie side by side; of another value, the whole is one.
+    each lie side by side; of another value, the whole is one. ``signed`` elements are two's complement.
     """
 
     bus: str
@@ -58,6 +64,7 @@ class Value:
     position: int = 0
     elements: int = 1
     tensor: bool = False
+    signed: bool = False
 
     @property
     def element_bits(self) -> int:
@@ -91,6 +98,12 @@ class Channel:
     def beats(self) -> int:
         """Beats of an item."""
         return -(-self.values[0].elements // self.lanes) if self.in_beats else 1
+
+    @property
+    def words(self) -> int:
+        """Words of memory that software has for it, where it comes in beats."""
+        value = self.values[0]
+        return -(-container_bytes(value.element_bits) * BYTE_BITS * value.elements // WORD_BITS)
 
     @property
     def beat_bits(self) -> int:
@@ -160,6 +173,8 @@ class PortPlan:
     interface: Interface
     protocol: Protocol
     channels: tuple[Channel, ...]
+    address_bits: int = 0
+    """Of an AXI4-Lite port."""
 
     @property
     def inputs(self) -> tuple[Channel, ...]:
@@ -179,7 +194,7 @@ class PortPlan:
     @property
     def surrounds_core(self) -> bool:
         """Whether the ports differ from those of a circuit that takes whole items."""
-        return self.in_beats or self.interface == "axis"
+        return self.in_beats or self.interface in ("axis", "axi-lite")
 
     @property
     def collects_whole(self) -> bool:
@@ -208,7 +223,9 @@ class PortPlan:
 
     @property
     def bundles(self) -> tuple[Bundle, ...]:
-        """The ports of every channel, in the order of ``channels``."""
+        """The ports of every channel, in the order of ``channels``, or of the five of AXI4-Lite."""
+        if self.interface == "axi-lite":
+            return tuple(_axi_lite(self.address_bits))
         make = _axi_stream if self.interface == "axis" else self._stream
         return tuple(map(make, self.channels))
 
@@ -227,7 +244,15 @@ class PortPlan:
         """All ports in the order of the module."""
         reset = [] if self.reset is None else [Port(self.reset.name, "input", 1)]
         bundles = (port for bundle in self.bundles for port in bundle.ports)
-        return (Port(self.clock, "input", 1), *reset, *bundles)
+        interrupt = [Port(INTERRUPT, "output", 1)] if self.interface == "axi-lite" else []
+        return (Port(self.clock, "input", 1), *reset, *bundles, *interrupt)
+
+    def _software_pace(self, latency_cycles: int) -> Pace:
+        """Words of memory are fed and drained one a cycle; to begin and to end takes cycles of its own."""
+        fed = max(channel.words if channel.in_beats else 0 for channel in self.inputs)
+        drained = max(channel.words if channel.in_beats else 1 for channel in self.outputs)
+        cycles = _STARTING + fed + self.collects_whole + latency_cycles + drained - 1 + _ENDING
+        return Pace(cycles, cycles, cycles - _ENDING)
 
     @property
     def clashes(self) -> tuple[str, ...]:
@@ -236,10 +261,15 @@ class PortPlan:
         return tuple(dict.fromkeys(one for one, two in pairwise(names) if one == two))
 
     def pace(self, latency_cycles: int, initiation_interval: int) -> Pace:
-        """The pace at the ports, of a circuit that takes whole items in one beat at the pace given."""
+        """The pace at the ports, of a circuit that takes whole items in one beat at the pace given.
+
+        On an AXI4-Lite port, the latency is that from the write that starts an item to the interrupt.
+        """
         into = max(channel.beats for channel in self.inputs)
         out = max(channel.beats for channel in self.outputs)
         waits = into if self.collects_whole else into - 1
+        if self.interface == "axi-lite":
+            return self._software_pace(latency_cycles)
         interval = max(initiation_interval, into, out)
         return Pace(waits + latency_cycles, waits + latency_cycles + out - 1, interval)
 
@@ -253,10 +283,38 @@ def _axi_stream(channel: Channel) -> Bundle:
     return Bundle(channel, (data,), f"{name}_tvalid", f"{name}_tready", f"{name}_tlast", packed=True)
 
 
+def _axi_lite(address_bits: int) -> Iterator[Bundle]:
+    """The five channels of an AXI4-Lite port: addresses and data, each way, and what comes of writing."""
+    rows: tuple[tuple[str, Direction, tuple[tuple[str, int], ...]], ...] = (
+        ("aw", "input", (("addr", address_bits), ("prot", 3))),
+        ("w", "input", (("data", WORD_BITS), ("strb", WORD_BITS // BYTE_BITS))),
+        ("b", "output", (("resp", 2),)),
+        ("ar", "input", (("addr", address_bits), ("prot", 3))),
+        ("r", "output", (("data", WORD_BITS), ("resp", 2))),
+    )
+    for name, direction, fields in rows:
+        start = f"{AXI_LITE}_{name}"
+        payload = tuple(Port(f"{start}{field}", direction, width) for field, width in fields)
+        yield Bundle(Channel(start, direction, ()), payload, f"{start}valid", f"{start}ready")
+
+
 def default_lanes(value: Value, initiation_interval: int) -> int:
     """The fewest elements a beat that keep up with the circuit, in a beat no wider than a small value."""
     most = max(1, min(value.elements, WIDEST_VALUE_BITS // value.element_bits))
     return min(most, -(-value.elements // initiation_interval))
+
+
+def container_bytes(bits: int) -> int:
+    """Bytes that an element of a tensor has in memory: the least power of two."""
+    size = 1
+    while size * BYTE_BITS < bits:
+        size *= 2
+    return size
+
+
+def word_lanes(value: Value) -> int:
+    """Elements of a tensor in a word of memory, or one where that takes several words."""
+    return max(1, WORD_BITS // (container_bytes(value.element_bits) * BYTE_BITS))
 
 
 def plan_ports(
@@ -267,10 +325,11 @@ def plan_ports(
 
     Without ready nothing can come in beats, and every value has a bus.
     """
-    beats = protocol == "stream"
+    beats, words = protocol == "stream", interface == "axi-lite"
 
     def channel(value: Value, direction: Direction) -> Channel:
-        wanted = default_lanes(value, initiation_interval) if lanes is None else min(lanes, value.elements)
+        usual = word_lanes(value) if words else default_lanes(value, initiation_interval)
+        wanted = min(usual if lanes is None or words else lanes, value.elements)
         name = "out" if value.bus == WHOLE_RESULT else value.bus
         return Channel(name, direction, (value,), wanted)
 

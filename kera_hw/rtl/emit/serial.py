@@ -13,7 +13,7 @@ from amaranth.hdl import Cat, ClockDomain, Elaboratable, Instance, Module, Signa
 
 from kera_hw.rtl.emit.convert import module_verilog
 from kera_hw.rtl.emit.naming import inner_name
-from kera_hw.rtl.emit.ports import Bundle, Port
+from kera_hw.rtl.emit.ports import INTERRUPT, Bundle, Port
 from kera_hw.rtl.emit.verilog import Emitted
 
 BEAT_BITS = 8
@@ -42,15 +42,17 @@ class _StreamSerial(Elaboratable):
         self.emitted, self.plan = emitted, emitted.port_plan
         self.clk, self.rst = Signal(name="clk"), Signal(name="rst")
         self.pins: dict[str, tuple[Signal, Signal, Signal]] = {}
-        for channel in self.plan.channels:
-            name = f"serial_{channel.name}"
-            self.pins[channel.name] = (
+        for bundle in self.plan.bundles:
+            name = f"serial_{bundle.channel.name}"
+            self.pins[bundle.channel.name] = (
                 Signal(BEAT_BITS, name=name), Signal(name=f"{name}_valid"), Signal(name=f"{name}_ready")
             )
+        self.interrupt = Signal(name=INTERRUPT)
 
     def ports(self) -> list[Signal]:
         """All pins."""
-        return [self.clk, self.rst, *(pin for pins in self.pins.values() for pin in pins)]
+        alone = [self.interrupt] if self.plan.interface == "axi-lite" else []
+        return [self.clk, self.rst, *(pin for pins in self.pins.values() for pin in pins), *alone]
 
     def elaborate(self, platform: object) -> Module:
         """Called by Amaranth."""
@@ -64,6 +66,8 @@ class _StreamSerial(Elaboratable):
         for bundle in self.plan.bundles:
             side = self._collect if bundle.channel.direction == "input" else self._send
             wires |= side(m, bundle)
+        if self.plan.interface == "axi-lite":
+            wires[f"o_{INTERRUPT}"] = self.interrupt
         m.submodules.core = Instance(self.emitted.name, **wires)
         return m
 

@@ -12,6 +12,7 @@ from amaranth.hdl import Elaboratable, Instance
 
 from kera_hw.graph.node import Export, Origin
 from kera_hw.rtl.emit.amaranth_datapath import AmaranthDatapath, place_of
+from kera_hw.rtl.emit.axi_lite import AxiLiteShell
 from kera_hw.rtl.emit.channels import BundleShell, ChannelCore
 from kera_hw.rtl.emit.convert import Inside, module_verilog
 from kera_hw.rtl.emit.handshake import (
@@ -25,6 +26,7 @@ from kera_hw.rtl.emit.handshake import (
 )
 from kera_hw.rtl.emit.layout import Control, Layout, control_of
 from kera_hw.rtl.emit.naming import inner_name, module_name, with_own_helpers
+from kera_hw.rtl.emit.packaging import with_interface_attributes
 from kera_hw.rtl.emit.pipeline import write_datapath
 from kera_hw.rtl.emit.portmap import MappedPort, map_lines, port_map
 from kera_hw.rtl.emit.portplan import netlist_ports
@@ -268,12 +270,13 @@ class _Design:
             shell_of(spec, top=not around) if self.rounds is None
             else RoundShell(spec, self.rounds, top=not around)
         )
-        top: Shell | BundleShell = core
+        top: Shell | BundleShell | AxiLiteShell = core
         if around:
             assert isinstance(core, StreamShell), "channels have a handshake"
-            top = BundleShell(ChannelCore(core, self.ports))
+            channels = ChannelCore(core, self.ports)
+            top = AxiLiteShell(channels) if self.ports.interface == "axi-lite" else BundleShell(channels)
         text = module_verilog(top, self.name, top.ports(), inside)
-        return f"{_UNCHECKED}\n{text}{_CHECKED}"
+        return f"{_UNCHECKED}\n{with_interface_attributes(text, self.name, self.ports)}{_CHECKED}"
 
 
 def shell_spec(

@@ -43,11 +43,11 @@ class BundleWords:
         parts = [words[value.bus] for value in self._values]
         if self._bus_each:
             return np.concatenate([np.zeros((count, 0), "<u4"), *parts], axis=1)
-        bits = [_bits(part, value.width) for part, value in zip(parts, self._values)]
+        bits = [bits_of(part, value.width) for part, value in zip(parts, self._values)]
         whole = np.concatenate([np.zeros((count, 0), np.uint8), *bits], axis=1)
         beats, width = self.bundle.channel.beats, self.bundle.channel.beat_bits
         filled = np.pad(whole, ((0, 0), (0, beats * width - whole.shape[1]))).reshape(count, beats, width)
-        return _words(filled, self.beat_words).reshape(count, self.row_words)
+        return words_of_bits(filled, self.beat_words).reshape(count, self.row_words)
 
     def join(self, rows: Words) -> tuple[dict[str, Words], bool]:
         """The words of every value, from rows; and whether what pads the beats was zero."""
@@ -58,22 +58,22 @@ class BundleWords:
                 low += words_of(value.width)
             return found, True
         count, beats, width = len(rows), self.bundle.channel.beats, self.bundle.channel.beat_bits
-        bits = _bits(rows.reshape(count * beats, self.beat_words), WORD_BITS * self.beat_words)
+        bits = bits_of(rows.reshape(count * beats, self.beat_words), WORD_BITS * self.beat_words)
         padding = bits[:, width:].any()
         whole = bits[:, :width].reshape(count, beats * width)
         for value in self._values:
-            found[value.bus] = _words(whole[:, low : low + value.width], words_of(value.width))
+            found[value.bus] = words_of_bits(whole[:, low : low + value.width], words_of(value.width))
             low += value.width
         return found, not (padding or whole[:, low:].any())
 
 
-def _bits(words: Words, width: int) -> _Bits:
+def bits_of(words: Words, width: int) -> _Bits:
     """Bits [items, width], least significant first."""
     data = np.ascontiguousarray(words, dtype="<u4").view(np.uint8)
     return np.unpackbits(data, axis=-1, bitorder="little")[..., :width]
 
 
-def _words(bits: _Bits, count: int) -> Words:
+def words_of_bits(bits: _Bits, count: int) -> Words:
     """The inverse, in ``count`` words."""
     missing = [(0, 0)] * (bits.ndim - 1) + [(0, WORD_BITS * count - bits.shape[-1])]
     data = np.packbits(np.pad(bits, missing), axis=-1, bitorder="little")

@@ -8,7 +8,6 @@ is no ready, it also offers what must be ignored, with other data. The results a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
@@ -17,12 +16,13 @@ from numpy.typing import NDArray
 
 from kera_hw.rtl.emit.naming import escaped
 from kera_hw.rtl.emit.verilog import Emitted
+from kera_hw.rtl.sim.axi_lite import SoftwareBench
 from kera_hw.rtl.sim.beats import BundleWords
+from kera_hw.rtl.sim.runs import FAULT_PORT, UNHINDERED, Fault, SimRun, Traffic
 from kera_hw.rtl.sim.words import Words, words_of
 from kera_hw.rtl.toolchain.process import run_tool, scratch
 from kera_hw.rtl.toolchain.verilator import Optimisation, Trace, build
 
-FAULT_PORT = "kera_fault"
 _MIN_WORDS = 3  # Verilator keeps vectors from 65 bits on as arrays of words, which the bench relies on
 _HEADER_WORDS = 5
 _LARGE_TEXT = 100_000  # characters of Verilog
@@ -40,56 +40,10 @@ FAULTS = {
 _PADDING = "what pads a beat was not zero"
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """How the neighbours behave: chances of valid and ready (percent), seed, cycle of a reset in mid-flight.
-
-    After a reset the items are driven again from the first; what was in flight must be gone. There are
-    ``resets`` of them, each up to twice as many cycles after the one before as the first is after the start.
-    ``in_turn``: the channels of an item are served one after another, each when the one before is through.
-    """
-
-    valid_percent: int = 100
-    ready_percent: int = 100
-    seed: int = 1
-    reset_at_cycle: int | None = None
-    resets: int = 1
-    in_turn: bool = False
-
-    @property
-    def unhindered(self) -> bool:
-        """Whether nothing ever stalls, so that every item takes exactly the planned latency."""
-        return self.valid_percent >= 100 and self.ready_percent >= 100 and not self.in_turn
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What the bench saw go wrong, the cycle, and the number of results that had come until then."""
-
-    message: str
-    cycle: int
-    item: int
-
-
-@dataclass(frozen=True, slots=True)
-class SimRun:
-    """Results per output bus as [items, words].
-
-    In cycles: when each item's first beat was accepted, its result's first beat taken, and its last.
-    """
-
-    outputs: tuple[Words, ...]
-    accept_cycles: NDArray[np.uint64]
-    emit_cycles: NDArray[np.uint64]
-    finish_cycles: NDArray[np.uint64]
-    cycles: int
-    fault: Fault | None
-
-
 def simulate(
     emitted: Emitted,
     items: Sequence[Words],
-    traffic: Traffic = Traffic(),
+    traffic: Traffic = UNHINDERED,
     *,
     count: int | None = None,
     trace: Path | None = None,
@@ -106,8 +60,18 @@ def simulate(
     count = (len(items[0]) if items else 0) if count is None else count
     kind: Trace = "none" if trace is None else ("fst" if trace.suffix == ".fst" else "vcd")
     with scratch("sim") as work:
-        bench = Bench(emitted, work, items, count, kind, latencies=latencies)
+        bench = make_bench(emitted, work, items, count, kind, latencies=latencies)
         return bench.run(traffic, trace=trace, timeout_s=timeout_s)
+
+
+def make_bench(
+    emitted: Emitted, work: Path, items: Sequence[Words], count: int, trace: Trace = "none",
+    *, latencies: NDArray[np.uint64] | None = None, faulty: bool = False,
+) -> Bench | SoftwareBench:  # fmt: skip
+    """The bench for the interface. Raises ToolMissing, ToolFailed or ToolTimeout where it cannot be built."""
+    if emitted.interface == "axi-lite":
+        return SoftwareBench(emitted, work, items, count, trace, faulty=faulty)
+    return Bench(emitted, work, items, count, trace, latencies=latencies, faulty=faulty)
 
 
 class Bench:
@@ -128,7 +92,7 @@ class Bench:
         self._written: int | None = None
 
     def run(
-        self, traffic: Traffic = Traffic(), *, count: int | None = None, trace: Path | None = None,
+        self, traffic: Traffic = UNHINDERED, *, count: int | None = None, trace: Path | None = None,
         fault: int | None = None, timeout_s: float = 600.0,
     ) -> SimRun:  # fmt: skip
         """What comes of the items, or the first ``count``, at that pace. Raises ToolFailed or ToolTimeout."""
