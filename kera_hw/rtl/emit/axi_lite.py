@@ -364,4 +364,3 @@ def _from_words(entry: Entry, words: Sequence[Value]) -> Value:
     return Cat(*(
         word[piece.word_low : piece.word_low + piece.width] for word, piece in pieces if not piece.repeats
     ))
-
