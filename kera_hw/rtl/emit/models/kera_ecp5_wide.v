@@ -1,4 +1,4 @@
-// WIDTH functions of five or six inputs (INPUTS): z = INIT[{f, e, d, c, b, a}], f being 0 for five. LUT4s side by
+// WIDTH functions of five or six inputs (INPUTS): z = INIT[{f, e, d, c, b, a}], f taken for 0 with five. LUT4s side by
 // side, a PFUMX that chooses by e behind each two, and an L6MUX21 that chooses by f.
 module kera_ecp5_wide #(
   parameter WIDTH = 1,
@@ -13,8 +13,9 @@ module kera_ecp5_wide #(
   input  wire [WIDTH-1:0] f,
   output wire [WIDTH-1:0] z
 );
-  genvar i, k;
+  genvar i;
 `ifdef SYNTHESIS
+  genvar k;
   localparam N = 1 << (INPUTS - 4);
   generate
     for (i = 0; i < WIDTH; i = i + 1) begin : bits
@@ -34,9 +35,10 @@ module kera_ecp5_wide #(
     end
   endgenerate
 `else
+  localparam [0:0] SIX = INPUTS == 6;
   generate
     for (i = 0; i < WIDTH; i = i + 1) begin : bits
-      assign z[i] = INIT[{f[i], e[i], d[i], c[i], b[i], a[i]}];
+      assign z[i] = INIT[{SIX & f[i], e[i], d[i], c[i], b[i], a[i]}];
     end
   endgenerate
 `endif
