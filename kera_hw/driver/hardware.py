@@ -73,7 +73,7 @@ def _fitting(
     program: Graph, export: Export, options: TargetOptions, lowering: Lowering, scale: float,
     name_notes: tuple[Diagnostic, ...], progress: Progress,
 ) -> HardwareDesign:
-    """One pipeline; a process where there is none, or where that keeps to ``--ii`` and is smaller."""
+    """One pipeline; a process where none fits, or where that keeps to ``--ii`` and is smaller."""
     def process() -> HardwareDesign:
         return plan_process(program, export, options, lowering, scale, name_notes, progress)
 
@@ -86,7 +86,8 @@ def _fitting(
             return process()
         except KeraError:
             raise refusal from None
-    if options.interval is None or options.plan is not None or found.keeps_loops:
+    exceeds = any(item.code == "K0604" for item in found.diagnostics)
+    if options.plan is not None or found.keeps_loops or (options.interval is None and not exceeds):
         return found
     try:
         other = process()

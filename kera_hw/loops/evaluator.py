@@ -113,6 +113,10 @@ class Evaluation:
             self._statement(statement, frame)
         return [self.get(operand, frame) for operand in block.yields]
 
+    def run_statement(self, statement: Statement) -> None:
+        """One statement in every lane."""
+        self._statement(statement, self.root)
+
     def _statement(self, statement: Statement, frame: Frame) -> None:
         match statement:
             case Op():

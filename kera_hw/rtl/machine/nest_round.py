@@ -24,14 +24,13 @@ from kera_hw.rtl.lower.flatten import bus_widths, parameter_buses, place_leaves,
 from kera_hw.rtl.lower.floats import lowering as floats
 from kera_hw.rtl.lower.storage import Elements, Kept, Memory, memories_of
 from kera_hw.rtl.lower.walk import Walker
+from kera_hw.rtl.machine.distances import least_distance
 from kera_hw.rtl.machine.nests import Level, Nest, Regions, touched, used_inside, used_outside
 from kera_hw.rtl.machine.rounds import MOST_HELD_BITS, chosen
 from kera_hw.support import Diagnostic
 from kera_hw.types import BOOL, IntType, Type
 
 DONE = "done"
-_FAR = 1 << 30
-"""Rounds between a write and a read of one word in a memory that no region both reads and writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +59,12 @@ def region_designs(
     """A design for every region, or why there is none (K06xx)."""
     found: list[RegionDesign] = []
     saved = store.origin
+    distances = {buffer.name: least_distance(regions.nests, buffer) for buffer in regions.memories}
     try:
         for number in range(len(regions.nests)):
-            count = _Region(export, regions, number, store, interval, carry_logic, 0).states_needed()
-            region = _Region(export, regions, number, store, interval, carry_logic, count)
-            found.append(region.build())
+            how = export, regions, number, store, interval, carry_logic
+            count = _Region(*how, 0, distances).states_needed()
+            found.append(_Region(*how, count, distances).build())
     except LoweringError as problem:
         return problem.diagnostic
     finally:
@@ -75,10 +75,10 @@ def region_designs(
 class _Region:
     def __init__(
         self, export: Export, regions: Regions, number: int, store: GraphStore, interval: int,
-        carry_logic: bool, states: int,
+        carry_logic: bool, states: int, distances: Mapping[str, int],
     ) -> None:
         self._export, self._regions, self._nest, self._store = export, regions, regions.nests[number], store
-        self._number = number
+        self._number, self._distances = number, distances
         self._meter = Meter(export.name)
         self._builder = Builder(store, interval, carry_logic, self._meter)
         self._takes = tuple(used_inside(self._nest))
@@ -136,10 +136,6 @@ class _Region:
         """What the region finds: memories, parameters in registers, constants, results to be made."""
         builder, given = self._builder, list(zip(refs, leaves))
         found = touched(self._nest, Load) | self._stored
-        rewritten = {buffer.name for buffer in self._regions.memories if any(
-            buffer.name in touched(nest, Load) and buffer.name in touched(nest, Store)
-            for nest in self._regions.nests
-        )}
         at = self._taken + self._counted
         for buffer in self._regions.memories:
             if buffer.name not in found:
@@ -148,7 +144,7 @@ class _Region:
             for memory in memories_of(buffer):
                 # Others see what is in it, as if it stood at the ports.
                 kind = "param" if buffer.kind == "param" else "result"
-                memory = replace(memory, kind=kind, distance=1 if buffer.name in rewritten else _FAR)
+                memory = replace(memory, kind=kind, distance=self._distances[buffer.name])
                 banks.append(Memory(builder, memory, self._store.param(at, memory.type)))
                 at += 1
             self._memories.append(Kept(builder, buffer, banks))
