@@ -11,8 +11,12 @@ import pytest
 from kera_hw.cpu_gpu import engine as cpu
 from kera_hw.cpu_gpu.x86_64.machine import LEVELS
 from kera_hw.driver.session import load_program
+from kera_hw.graph import without_probes
 from kera_hw.graph.generate import generatable_ops
 from kera_hw.interp.exports import run_leaves
+from kera_hw.ops.registry import FAMILIES
+from kera_hw.target.coverage import BOUND
+from kera_hw.target.minimal import TYPES, minimal_programs
 from kera_hw.wasm import compile as wasm
 from kera_hw.wasm import engine as wasmtime
 from tests.differential.software import (
@@ -22,6 +26,7 @@ from tests.differential.software import (
     Make,
     checked,
     compile_ptx,
+    differing,
     fir,
     ptx_instance,
     results,
@@ -65,6 +70,18 @@ def test_random_graphs(target: Target, chunk: int) -> None:
 def test_many_random_graphs(target: Target) -> None:
     made = [checked(target.compile, target.make, random_export(seed), 37, seed) for seed in range(20_000)]
     assert sum(one is not None for one in made) > 0.95 * len(made)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_operation_on_every_type(target: Target, family: str) -> None:
+    """Least programs, of each form the first and the last, on items of all kinds."""
+    for row in FAMILIES[family]:
+        for kind in () if row.name in BOUND else TYPES:
+            forms = list(minimal_programs(row.name, kind))
+            for program in dict.fromkeys((*forms[:1], *forms[-1:])):
+                export = without_probes(program.export)
+                made = target.compile(export, True)
+                assert differing(export, made, target.make, 5, 1) == [], (row.name, program.node.attrs)
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)

@@ -255,11 +255,11 @@ class _Run:
         return values if lanes is None else values[lanes]
 
     def _value(self, operand: Operand, kind: str, lanes: Array | None) -> Array:
+        """In each lane, or one for all where that is the same."""
         dtype = dtype_of(kind)
-        count = self._count if lanes is None else len(lanes)
         if isinstance(operand, str):
             if operand in self._symbols:
-                values = np.full(count, self._symbols[operand], np.uint64)
+                values = np.array([self._symbols[operand]], np.uint64)
             elif operand in self._special:
                 values = self._special[operand].astype(np.uint32)
                 values = values if lanes is None else values[lanes]
@@ -269,9 +269,9 @@ class _Run:
                     values = values.astype(np.dtype(f"u{dtype.itemsize}"))
             return values.view(dtype)
         if isinstance(operand, int):
-            return np.broadcast_to(np.array([operand], f"u{dtype.itemsize}").view(dtype), (count,))
+            return np.array([operand], f"u{dtype.itemsize}").view(dtype)
         assert not isinstance(operand, Address)
-        return np.broadcast_to(operand.view(dtype), (count,))
+        return operand.view(dtype)
 
     def _set(self, name: str, values: Array, lanes: Array | None) -> None:
         """Arrays are never changed, since registers may share one."""
@@ -280,6 +280,8 @@ class _Run:
         if values.dtype.itemsize < dtype.itemsize:  # extended by its own sign
             values = values.astype(np.dtype(f"{values.dtype.kind}{dtype.itemsize}"))
         values = values.view(dtype)
+        if lanes is None and len(values) != self._count:
+            values = np.broadcast_to(values, (self._count,))
         if lanes is not None:
             old = self._registers.get(name)
             whole = np.zeros(self._count, dtype) if old is None else old.copy()
@@ -299,8 +301,7 @@ class _Run:
         result = str(operands[0])
         if row.row == "ld.param.type":
             assert isinstance(operands[1], Address)
-            count = self._count if lanes is None else len(lanes)
-            value = np.full(count, self._params[operands[1].base], np.uint64)
+            value = np.array([self._params[operands[1].base]], np.uint64)
             self._set(result, value.astype(dtype_of(row.kind)), lanes)
         elif row.row.startswith("ld."):
             space = row.chosen["space"]
@@ -315,7 +316,9 @@ class _Run:
 
     def _addresses(self, operand: object, lanes: Array | None) -> Array:
         assert isinstance(operand, Address)
-        return self._value(operand.base, "u64", lanes) + np.uint64(operand.offset & ((1 << 64) - 1))
+        found = self._value(operand.base, "u64", lanes) + np.uint64(operand.offset & ((1 << 64) - 1))
+        count = self._count if lanes is None else len(lanes)
+        return found if len(found) == count else np.broadcast_to(found, (count,))
 
     def _copy(self, space: str, lanes: Array | None) -> Array:
         own = self._copies[space]

@@ -6,6 +6,7 @@ result open (a division by 0), the interpreter stops; a NaN of f32 is 0x7FFFFFFF
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import NoReturn
 
 import numpy as np
@@ -23,6 +24,7 @@ class Stop(Exception):
     """What a program may not do; says it in a clause."""
 
 
+@cache
 def dtype_of(kind: str) -> np.dtype[np.generic]:
     """Of values of a type; what has none of its own counts as unsigned."""
     if kind == "pred":
