@@ -61,6 +61,21 @@ def reset_cycles(netlist: Netlist) -> int:
     return clear_cycles(netlist) + tables
 
 
+def shared_ffs(netlist: Netlist) -> int:
+    """Flip-flops that reads keep of addresses, where writes to the same ones keep them anyway."""
+    total = 0
+    for storage, accesses in memories(netlist):
+        if not storage.forwards:
+            continue
+        written = [netlist.arguments(access.cell)[0] for access in accesses if not access.reads]
+        ports = {
+            access.port.name for access in accesses
+            if access.reads and netlist.arguments(access.cell)[0] in written
+        }
+        total += len(ports) * (storage.read_latency_cycles - 1) * storage.address_bits
+    return total
+
+
 def window(storage: Storage) -> tuple[int, int]:
     """``sees`` and ``misses`` of a read; see above."""
     if storage.transparent:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kera_hw.schedule.accesses import reset_cycles
+from kera_hw.schedule.accesses import reset_cycles, shared_ffs
 from kera_hw.schedule.asap import Constraints, Loop, build_constraints, latest
 from kera_hw.schedule.explain import (
     Refusal,
@@ -300,7 +300,7 @@ def make_plan(
     state_bits = sum(state.width for state in netlist.states)
     estimate = Resources(
         lut=netlist_luts(netlist, model.device) + reset_luts(reset_cycles(netlist)),
-        ff=kept + state_bits + inner_ffs(netlist)
+        ff=kept + state_bits + inner_ffs(netlist) - shared_ffs(netlist)
         + handshake_ffs(netlist, interface, count, initiation_interval)
         + reset_ffs(reset_cycles(netlist)),
         dsp=netlist_dsps(netlist, model.device),

@@ -66,7 +66,7 @@ def reset_ffs(reset_cycles: int) -> int:
 
 def reset_luts(reset_cycles: int) -> int:
     """LUTs for the same."""
-    return (reset_cycles - 1).bit_length() + 4 if reset_cycles else 0
+    return (reset_cycles - 1).bit_length() + 12 if reset_cycles else 0
 
 
 SHORT_INITIATION_INTERVAL = 4

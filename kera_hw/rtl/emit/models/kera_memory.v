@@ -114,15 +114,25 @@ module kera_memory #(
             assign hits[s*INSIDE +: INSIDE] = {{INSIDE-1-s{1'b0}}, own};
           end
         end
+        wire now = write & write_address == asked[INSIDE*ADDRESS +: ADDRESS];
+        wire [WIDTH-1:0] latest;
         wire [(INSIDE+1)*WIDTH-1:0] chosen;
         assign chosen[INSIDE*WIDTH +: WIDTH] = stored;
         for (s = INSIDE; s > 0; s = s - 1) begin : choose
           assign chosen[(s-1)*WIDTH +: WIDTH] =
             hits[(INSIDE-1)*INSIDE + s - 1] ? passed[s*WIDTH +: WIDTH] : chosen[s*WIDTH +: WIDTH];
         end
-        wire now = write & write_address == asked[INSIDE*ADDRESS +: ADDRESS];
+        if (BLOCKS) begin : of_four
+          // ECP5 chooses one of four in two LUTs, if it is told to.
+          kera_ecp5_mux #(.WIDTH(WIDTH), .LEVELS(2)) mux (
+            .choices({stored, passed[2*WIDTH +: WIDTH], passed[WIDTH +: WIDTH], write_data}),
+            .select({~(now | hits[INSIDE]), ~now & (hits[INSIDE] | ~hits[INSIDE+1])}), .z(latest)
+          );
+        end else begin : of_some
+          assign latest = now ? write_data : chosen[WIDTH-1:0];
+        end
         reg [WIDTH-1:0] shown;
-        always @(posedge clk) if (ce) shown <= now ? write_data : chosen[WIDTH-1:0];
+        always @(posedge clk) if (ce) shown <= latest;
         assign q[r*WIDTH +: WIDTH] = shown;
       end else begin : plain
         assign q[r*WIDTH +: WIDTH] = stored;

@@ -146,9 +146,8 @@ class Port(Unit, ABC):
         return round(max(0.0, timing.bram_setup_ps - timing.setup_ps) + timing.bram_wire_ps)
 
     def _comparator_luts(self) -> int:
-        """LUTs that compare two addresses: two bits a LUT, and what joins them with an enable."""
-        pairs = -(-self.storage.address_bits // 2)
-        return pairs + -(-pairs // 3)
+        """LUTs that compare two addresses: two bits a LUT, and as many to join that with an enable in time."""
+        return self.storage.address_bits + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
