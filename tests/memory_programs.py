@@ -126,9 +126,39 @@ pub stream file(a: u4, b: u4, x: u32, go: bool) -> (u32, u32) {
     (first, m[a])
 }
 """
+
+DEEP = """
+pub stream deep(a: u15, x: u3, near: bool) -> u3 {
+    state m: [u3; 20000] = [5; 20000];
+    let at = if near { a & 15 } else { min(a, 19999) };
+    let before = m[at];
+    m[at] = x ^ before;
+    before
+}
+"""
+NIBBLES = """
+pub stream nibbles(a: u12, b: u12, x: u7, near: bool) -> u7 {
+    state m: [u7; 4096] = [100; 4096];
+    let before = m[if near { b & 15 } else { b }];
+    m[if near { a & 15 } else { a }] = x + before;
+    before
+}
+"""
+BYTES = """
+pub stream bytes(x: u12, up: bool) -> u12 {
+    state line: [u12; 1500] = [77; 1500];
+    state at: u11 = 0;
+    let before = line[at];
+    line[at] = before + x;
+    if at == 1499 { at = 0; } else { at += 1; }
+    before
+}
+"""
 SOURCES = {
     "counted": COUNTED, "conditional": CONDITIONAL, "either": EITHER, "read_behind": READ_BEHIND,
     "two_writes": TWO_WRITES, "started": TABLE, "plane": PLANE, "banks": BANKS, "flags": FLAGS,
     "floats": FLOATS, "fixed": FIXED, "looped": LOOPED, "file": FILE,
 }
 """Programs by the name of the one stream in each."""
+BLOCKS = {**SOURCES, "deep": DEEP, "nibbles": NIBBLES, "bytes": BYTES}
+"""The same, and memories of every shape of a block RAM."""

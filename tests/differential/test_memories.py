@@ -1,6 +1,9 @@
 """Streams whose state is memories: cells, plans and emitted Verilog against the interpreter."""
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -18,24 +21,47 @@ from kera_hw.driver.sampling import random_value
 from kera_hw.driver.session import compile_text, find_export
 from kera_hw.graph import Export
 from kera_hw.interp import flatten_value, run_export
-from kera_hw.rtl.emit.verilog import Emitter, Interface, Style, emit_verilog
+from kera_hw.rtl.emit.verilog import Emitter, Interface, Style, emit_verilog, model_text
 from kera_hw.rtl.sim.bench import Traffic, simulate
 from kera_hw.rtl.sim.words import from_words, to_words
+from kera_hw.rtl.toolchain.process import scratch
+from kera_hw.rtl.toolchain.tools import require
+from kera_hw.rtl.toolchain.yosys import run_script
 from kera_hw.schedule.accesses import memories
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.simulate import simulate_netlist
 from kera_hw.schedule.verifier import verify_plan
 from kera_hw.support import KeraError, SourceFile
-from tests.memory_programs import SOURCES
+from tests.memory_programs import BLOCKS, SOURCES
 from tests.netlist_reference import evaluate
 
 DEVICES = ("ecp5-85k", "ice40-hx8k")
 
 
 @cache
+def ecp5_models() -> list[str]:
+    """Yosys' models of the cells around block RAM."""
+    library = require("pyosys") / "share" / "ecp5"
+    texts = [(library / name).read_text() for name in ("common_sim.vh", "ccu2c_sim.vh")]
+    return [re.sub(r"specify.*?endspecify|`include[^\n]*", "", text, flags=re.DOTALL) for text in texts]
+
+
+def synthesised(design: HardwareDesign) -> Counter[str]:
+    """How often each cell is in the netlist that Yosys makes."""
+    family = {"ecp5": "synth_ecp5 -abc9", "ice40": "synth_ice40 -abc9 -device hx"}[design.device.family]
+    with scratch("memories") as work:
+        (work / "design.v").write_text(design.emitted.verilog)
+        name = design.emitted.name
+        passes = ["read_verilog -D SYNTHESIS design.v", f"{family} -top {name}", "write_json design.json"]
+        run_script(passes, work)
+        module = json.loads((work / "design.json").read_text())["modules"][name]
+    return Counter(cell["type"] for cell in module["cells"].values())
+
+
+@cache
 def design_of(name: str, device: str = "ecp5-85k", interval: int | None = None) -> HardwareDesign:
     path = Path(f"{name}.kera")
-    loaded = compile_text(SourceFile(str(path), SOURCES[name].encode()), path)
+    loaded = compile_text(SourceFile(str(path), BLOCKS[name].encode()), path)
     assert loaded.graph is not None, name
     export = find_export(loaded, name)
     assert isinstance(export, Export)
@@ -116,6 +142,39 @@ def test_verilog_means_what_the_program_says(
         if traffic.unhindered:
             assert set(run.emit_cycles - run.accept_cycles) == {plan.latency_cycles}
             assert set(run.accept_cycles[1:] - run.accept_cycles[:-1]) == {plan.initiation_interval}
+
+
+@pytest.mark.parametrize("name", ["started", "deep", "nibbles", "bytes"])
+def test_block_rams_mean_what_the_program_says(name: str) -> None:
+    """What synthesis reads, with the vendor's cell: words of 18, 9, 4, 2 and 1 bits, blocks behind blocks."""
+    design = design_of(name)
+    emitted = design.emitted
+    assert "DP16KD" in emitted.verilog and "__ecp5_ram #" in emitted.verilog
+    cells = ecp5_models()
+    text = emitted.verilog.replace("`ifdef SYNTHESIS", "`ifndef SYNTHESIS")
+    as_synthesised = replace(emitted, verilog="\n".join([text, *cells, model_text("DP16KD")]))
+    case = _Case(design, 600)
+    items = [case.words[port.name] for port in emitted.data_inputs]
+    for traffic in (Traffic(), Traffic(70, 60, 2, design.plan.reset_cycles + 300)):
+        run = simulate(as_synthesised, items, traffic)
+        assert run.fault is None, traffic
+        assert case.agrees(dict(zip((port.name for port in emitted.data_outputs), run.outputs))), traffic
+
+
+@pytest.mark.parametrize(("name", "device", "cell", "count"), [
+    ("counted", "ecp5-85k", "DP16KD", 2), ("bytes", "ecp5-85k", "DP16KD", 2),
+    ("deep", "ecp5-85k", "DP16KD", 6), ("file", "ecp5-85k", "TRELLIS_DPR16X4", 16), ("counted", "ice40-hx8k", "SB_RAM40_4K", 2),
+])
+def test_synthesis_gives_the_cells_that_are_counted(name: str, device: str, cell: str, count: int) -> None:
+    design = design_of(name, device)
+    found = synthesised(design)
+    assert found.get(cell) == count
+    estimate = design.plan.estimate
+    assert estimate.bram == (0 if cell == "TRELLIS_DPR16X4" else count)
+    if design.device.family == "ecp5":
+        luts = found["LUT4"] + 2 * found["CCU2C"] + 4 * found.get("TRELLIS_DPR16X4", 0)
+        assert 0.75 * luts < estimate.lut < 1.25 * luts
+        assert 0.75 * found["TRELLIS_FF"] < estimate.ff < 1.25 * found["TRELLIS_FF"]
 
 
 def test_without_forwarding_counts_are_lost() -> None:

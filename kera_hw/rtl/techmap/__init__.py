@@ -66,7 +66,6 @@ def logic_of(flat: FlatDesign, device: str, clock_ps: int, options: MapOptions) 
     outputs, scalars = len(flat.outputs), len(flat.outputs) + len(flat.states)
     widths = mapper.source.widths()[:scalars]
     vectors = [_low(mapper, ref, width) for ref, width in zip(flat.region.results, widths)]
-    net.origin = None
     written = mapper.memories.written(net, mapper.word)
     written = mapper.memories.live(net, vectors, written)
     vectors += [bits for write in written for bits in write.vectors()]
@@ -94,9 +93,11 @@ def netlist_of(logic: Logic, controls: Controls) -> Netlist:
     )
     vectors = [*others_and_stored, *(bits for state in written for bits in state.vectors())]
     finisher = Finisher(net, coverer.cover(vectors), logic.able, logic.storages)
+    around = net.origin
     for write in logic.written:
         net.origin = write.origin
         finisher.writes(net.make(Writing(0, write.vectors(), write.memory, write.number)))
+    net.origin = around
     state_bits = [net.bits(Present(state.width_bits, (), i)) for i, state in enumerate(flat.states)]
     input_bits = [net.bits(Parameter(leaf.width_bits, (), leaf.bus, leaf.low)) for leaf in flat.inputs]
     finisher.require_all([*input_bits, *state_bits, *vectors])

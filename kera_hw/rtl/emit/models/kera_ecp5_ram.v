@@ -29,6 +29,32 @@ module kera_ecp5_ram #(
   localparam PARTS = (WIDTH + PART - 1) / PART;
   localparam BANKS = (ENTRIES + (1 << DEPTH) - 1) >> DEPTH;
   localparam BANK_BITS = BANKS > 1 ? ADDRESS - DEPTH : 1;
+  // INITVAL number of a block, 320 bits: sixteen 18-bit words in 20 bits each; without parity, eight of each nine.
+  function [319:0] chunk(input integer bank, input integer part, input integer number);
+    integer row, digit, word, place;
+    reg [17:0] line;
+    begin
+      chunk = 320'd0;
+      for (row = 0; row < 16; row = row + 1) begin
+        line = 18'd0;
+        for (digit = 0; digit < 18; digit = digit + 1) begin
+          // Which word of the bank, and which bit of the part.
+          if (PART >= 9) begin
+            word = (16*number + row) * (18/PART) + digit/PART;
+            place = digit % PART;
+          end else begin
+            word = (16*number + row) * (16/PART) + (digit - digit/9)/PART;
+            place = (digit - digit/9) % PART;
+          end
+          word = word + (bank << DEPTH);
+          place = place + part*PART;
+          if (word < ENTRIES && place < WIDTH && !(PART < 9 && digit % 9 == 8))
+            line[digit] = UNIFORM ? FILL[place] : INITIAL[(UNIFORM ? 0 : word*WIDTH) + place];
+        end
+        chunk[20*row +: 18] = line;
+      end
+    end
+  endfunction
   genvar b, p;
   wire [BANKS*WIDTH-1:0] banks;
   wire [BANK_BITS-1:0] write_bank, read_bank;
@@ -62,31 +88,6 @@ module kera_ecp5_ram #(
       end
       for (p = 0; p < PARTS; p = p + 1) begin : part
         localparam BITS = WIDTH - p*PART < PART ? WIDTH - p*PART : PART;
-        // Of INITVAL number, 320 bits: sixteen 18-bit words in 20 bits each; without parity, eight of each nine.
-        function [319:0] chunk(input integer number);
-          integer row, bit_, word, place;
-          reg [17:0] line;
-          begin
-            chunk = 320'd0;
-            for (row = 0; row < 16; row = row + 1) begin
-              line = 18'd0;
-              for (bit_ = 0; bit_ < 18; bit_ = bit_ + 1) begin
-                // Which word of the bank, and which bit of the part.
-                if (PART >= 9) begin
-                  word = (16*number + row) * (18/PART) + bit_/PART;
-                  place = bit_ % PART;
-                end else begin
-                  word = (16*number + row) * (16/PART) + (bit_ - bit_/9)/PART;
-                  place = (bit_ - bit_/9) % PART;
-                end
-                word = word + (b << DEPTH);
-                if (word < ENTRIES && place < BITS && !(PART < 9 && bit_ % 9 == 8))
-                  line[bit_] = UNIFORM ? FILL[p*PART + place] : INITIAL[(UNIFORM ? 0 : word*WIDTH) + p*PART + place];
-              end
-              chunk[20*row +: 18] = line;
-            end
-          end
-        endfunction
         wire [17:0] written, fresh, word;
         assign written = {{18-BITS{1'b0}}, write_data[p*PART +: BITS]};
         assign fresh = {{18-BITS{1'b0}}, clear_data[p*PART +: BITS]};
@@ -95,22 +96,28 @@ module kera_ecp5_ram #(
           .DATA_WIDTH_A(PART), .DATA_WIDTH_B(PART), .REGMODE_A("NOREG"), .REGMODE_B("OUTREG"), .RESETMODE("SYNC"),
           .WRITEMODE_A("NORMAL"), .WRITEMODE_B("NORMAL"), .CSDECODE_A("0b000"), .CSDECODE_B("0b000"),
           .GSR("DISABLED"),
-          .INITVAL_00(chunk(0)), .INITVAL_01(chunk(1)), .INITVAL_02(chunk(2)), .INITVAL_03(chunk(3)),
-          .INITVAL_04(chunk(4)), .INITVAL_05(chunk(5)), .INITVAL_06(chunk(6)), .INITVAL_07(chunk(7)),
-          .INITVAL_08(chunk(8)), .INITVAL_09(chunk(9)), .INITVAL_0A(chunk(10)), .INITVAL_0B(chunk(11)),
-          .INITVAL_0C(chunk(12)), .INITVAL_0D(chunk(13)), .INITVAL_0E(chunk(14)), .INITVAL_0F(chunk(15)),
-          .INITVAL_10(chunk(16)), .INITVAL_11(chunk(17)), .INITVAL_12(chunk(18)), .INITVAL_13(chunk(19)),
-          .INITVAL_14(chunk(20)), .INITVAL_15(chunk(21)), .INITVAL_16(chunk(22)), .INITVAL_17(chunk(23)),
-          .INITVAL_18(chunk(24)), .INITVAL_19(chunk(25)), .INITVAL_1A(chunk(26)), .INITVAL_1B(chunk(27)),
-          .INITVAL_1C(chunk(28)), .INITVAL_1D(chunk(29)), .INITVAL_1E(chunk(30)), .INITVAL_1F(chunk(31)),
-          .INITVAL_20(chunk(32)), .INITVAL_21(chunk(33)), .INITVAL_22(chunk(34)), .INITVAL_23(chunk(35)),
-          .INITVAL_24(chunk(36)), .INITVAL_25(chunk(37)), .INITVAL_26(chunk(38)), .INITVAL_27(chunk(39)),
-          .INITVAL_28(chunk(40)), .INITVAL_29(chunk(41)), .INITVAL_2A(chunk(42)), .INITVAL_2B(chunk(43)),
-          .INITVAL_2C(chunk(44)), .INITVAL_2D(chunk(45)), .INITVAL_2E(chunk(46)), .INITVAL_2F(chunk(47)),
-          .INITVAL_30(chunk(48)), .INITVAL_31(chunk(49)), .INITVAL_32(chunk(50)), .INITVAL_33(chunk(51)),
-          .INITVAL_34(chunk(52)), .INITVAL_35(chunk(53)), .INITVAL_36(chunk(54)), .INITVAL_37(chunk(55)),
-          .INITVAL_38(chunk(56)), .INITVAL_39(chunk(57)), .INITVAL_3A(chunk(58)), .INITVAL_3B(chunk(59)),
-          .INITVAL_3C(chunk(60)), .INITVAL_3D(chunk(61)), .INITVAL_3E(chunk(62)), .INITVAL_3F(chunk(63))
+          .INITVAL_00(chunk(b, p, 0)), .INITVAL_01(chunk(b, p, 1)), .INITVAL_02(chunk(b, p, 2)),
+          .INITVAL_03(chunk(b, p, 3)), .INITVAL_04(chunk(b, p, 4)), .INITVAL_05(chunk(b, p, 5)),
+          .INITVAL_06(chunk(b, p, 6)), .INITVAL_07(chunk(b, p, 7)), .INITVAL_08(chunk(b, p, 8)),
+          .INITVAL_09(chunk(b, p, 9)), .INITVAL_0A(chunk(b, p, 10)), .INITVAL_0B(chunk(b, p, 11)),
+          .INITVAL_0C(chunk(b, p, 12)), .INITVAL_0D(chunk(b, p, 13)), .INITVAL_0E(chunk(b, p, 14)),
+          .INITVAL_0F(chunk(b, p, 15)), .INITVAL_10(chunk(b, p, 16)), .INITVAL_11(chunk(b, p, 17)),
+          .INITVAL_12(chunk(b, p, 18)), .INITVAL_13(chunk(b, p, 19)), .INITVAL_14(chunk(b, p, 20)),
+          .INITVAL_15(chunk(b, p, 21)), .INITVAL_16(chunk(b, p, 22)), .INITVAL_17(chunk(b, p, 23)),
+          .INITVAL_18(chunk(b, p, 24)), .INITVAL_19(chunk(b, p, 25)), .INITVAL_1A(chunk(b, p, 26)),
+          .INITVAL_1B(chunk(b, p, 27)), .INITVAL_1C(chunk(b, p, 28)), .INITVAL_1D(chunk(b, p, 29)),
+          .INITVAL_1E(chunk(b, p, 30)), .INITVAL_1F(chunk(b, p, 31)), .INITVAL_20(chunk(b, p, 32)),
+          .INITVAL_21(chunk(b, p, 33)), .INITVAL_22(chunk(b, p, 34)), .INITVAL_23(chunk(b, p, 35)),
+          .INITVAL_24(chunk(b, p, 36)), .INITVAL_25(chunk(b, p, 37)), .INITVAL_26(chunk(b, p, 38)),
+          .INITVAL_27(chunk(b, p, 39)), .INITVAL_28(chunk(b, p, 40)), .INITVAL_29(chunk(b, p, 41)),
+          .INITVAL_2A(chunk(b, p, 42)), .INITVAL_2B(chunk(b, p, 43)), .INITVAL_2C(chunk(b, p, 44)),
+          .INITVAL_2D(chunk(b, p, 45)), .INITVAL_2E(chunk(b, p, 46)), .INITVAL_2F(chunk(b, p, 47)),
+          .INITVAL_30(chunk(b, p, 48)), .INITVAL_31(chunk(b, p, 49)), .INITVAL_32(chunk(b, p, 50)),
+          .INITVAL_33(chunk(b, p, 51)), .INITVAL_34(chunk(b, p, 52)), .INITVAL_35(chunk(b, p, 53)),
+          .INITVAL_36(chunk(b, p, 54)), .INITVAL_37(chunk(b, p, 55)), .INITVAL_38(chunk(b, p, 56)),
+          .INITVAL_39(chunk(b, p, 57)), .INITVAL_3A(chunk(b, p, 58)), .INITVAL_3B(chunk(b, p, 59)),
+          .INITVAL_3C(chunk(b, p, 60)), .INITVAL_3D(chunk(b, p, 61)), .INITVAL_3E(chunk(b, p, 62)),
+          .INITVAL_3F(chunk(b, p, 63))
         ) ram (
           .CLKA(clk), .CLKB(clk), .CEA(1'b1), .CEB(ce), .OCEA(1'b0), .OCEB(ce),
           .WEA(write && write_bank == b), .WEB(clear && read_bank == b), .RSTA(1'b0), .RSTB(1'b0),

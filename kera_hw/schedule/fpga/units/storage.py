@@ -146,7 +146,7 @@ class Port(Unit, ABC):
         return round(max(0.0, timing.bram_setup_ps - timing.setup_ps) + timing.bram_wire_ps)
 
     def _comparator_luts(self) -> int:
-        """LUTs that compare two addresses: two bits a LUT, and as many to join that with an enable in time."""
+        """LUTs that compare two addresses: two bits a LUT, and as many to join them with an enable."""
         return self.storage.address_bits + 1
 
 
