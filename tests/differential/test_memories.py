@@ -163,7 +163,8 @@ def test_block_rams_mean_what_the_program_says(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "device", "cell", "count"), [
     ("counted", "ecp5-85k", "DP16KD", 2), ("bytes", "ecp5-85k", "DP16KD", 2),
-    ("deep", "ecp5-85k", "DP16KD", 6), ("file", "ecp5-85k", "TRELLIS_DPR16X4", 16), ("counted", "ice40-hx8k", "SB_RAM40_4K", 2),
+    ("deep", "ecp5-85k", "DP16KD", 6), ("file", "ecp5-85k", "TRELLIS_DPR16X4", 16),
+    ("counted", "ice40-hx8k", "SB_RAM40_4K", 2),
 ])
 def test_synthesis_gives_the_cells_that_are_counted(name: str, device: str, cell: str, count: int) -> None:
     design = design_of(name, device)

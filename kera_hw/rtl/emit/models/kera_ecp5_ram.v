@@ -74,17 +74,16 @@ module kera_ecp5_ram #(
       assign q = banks;
     end
     for (b = 0; b < BANKS; b = b + 1) begin : bank
-      wire [13:0] to_write, to_read;
-      localparam [3:0] BYTES = PART == 18 ? 4'b0011 : 4'b0000; // both are written
-      if (ADDRESS > DEPTH) begin : deep
-        assign to_write = {write_address[DEPTH-1:0], BYTES[13-DEPTH:0]};
-        assign to_read = {address[DEPTH-1:0], BYTES[13-DEPTH:0]};
-      end else if (14 > DEPTH) begin : shallow
-        assign to_write = {{DEPTH-ADDRESS{1'b0}}, write_address, BYTES[13-DEPTH:0]};
-        assign to_read = {{DEPTH-ADDRESS{1'b0}}, address, BYTES[13-DEPTH:0]};
-      end else begin : deepest
-        assign to_write = write_address;
-        assign to_read = address;
+      // Within the bank, above what a narrower word's address has more, or which bytes of 18 bits are written.
+      wire [DEPTH-1:0] write_row, read_row;
+      wire [13:0] to_write = {write_row, PART == 18 ? 4'b0011 : 4'b0000} >> (DEPTH - 10);
+      wire [13:0] to_read = {read_row, PART == 18 ? 4'b0011 : 4'b0000} >> (DEPTH - 10);
+      if (ADDRESS >= DEPTH) begin : deep
+        assign write_row = write_address[DEPTH-1:0];
+        assign read_row = address[DEPTH-1:0];
+      end else begin : shallow
+        assign write_row = {{DEPTH-ADDRESS{1'b0}}, write_address};
+        assign read_row = {{DEPTH-ADDRESS{1'b0}}, address};
       end
       for (p = 0; p < PARTS; p = p + 1) begin : part
         localparam BITS = WIDTH - p*PART < PART ? WIDTH - p*PART : PART;
