@@ -20,7 +20,7 @@ from kera_hw.rtl.emit.layout import Layout, control_of
 from kera_hw.rtl.emit.naming import inner_name, module_name
 from kera_hw.rtl.emit.ports import Pace, PortPlan, Value, plan_ports
 from kera_hw.rtl.lower.design import FlatLeaf
-from kera_hw.rtl.lower.flatten import bus_widths, parameter_buses, place_leaves, result_buses
+from kera_hw.rtl.lower.ports import bus_widths, parameter_buses, place_leaves, result_buses
 from kera_hw.rtl.machine.nest_round import RegionDesign
 from kera_hw.rtl.machine.nests import NoProcess, Regions, nests_of, touched
 from kera_hw.rtl.toolchain.process import ToolError

@@ -82,6 +82,9 @@ class Var:
     name: str
     type: Type
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Literal:

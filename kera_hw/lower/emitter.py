@@ -27,6 +27,7 @@ from kera_hw.loops.program import (
     While,
     of_var,
 )
+from kera_hw.lower.form import PLAIN, Form, TooLong
 from kera_hw.numerics.arrays import Array
 from kera_hw.ops.intervals import Interval, MaybeInterval, OpShape, apply_rule, type_interval
 from kera_hw.ops.registry import OPS
@@ -55,12 +56,14 @@ def bits_of(kind: Type, value: Array) -> int:
 class Emitter:
     """The program being written. ``place`` is credited with every statement until it changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, form: Form = PLAIN) -> None:
+        self.form = form
         self.constants: dict[tuple[Type, tuple[int, ...], bytes], Buffer] = {}
         self.place: Origin | None = None
         self._body: list[Statement] = []
         self._count = 0
         self._ranges: dict[Var, MaybeInterval] = {}
+        self._counters: set[Var] = set()
         self._affine: dict[Var, Affine] = {}
 
     # What is known of integers
@@ -77,12 +80,18 @@ class Emitter:
         return Interval(value, value)
 
     def affine(self, operand: Operand) -> Affine:
-        """An integer as an index expression: what it was computed from, where nothing wrapped."""
+        """An integer as an index expression: what it was computed from, where nothing wrapped.
+
+        Where loops are unrolled that is worth while for counters alone.
+        """
         if isinstance(operand, Literal):
             found = self.range(operand)
             assert found is not None
             return Affine(found.low)
-        return self._affine.get(operand, of_var(operand))
+        exact = self._affine.get(operand)
+        if exact is None or (self.form.unrolled and any(var not in self._counters for var, _ in exact.terms)):
+            return of_var(operand)
+        return exact
 
     def _note(
         self, result: Var, opcode: str, operands: Sequence[Operand], attrs: dict[str, AttrValue]
@@ -130,6 +139,8 @@ class Emitter:
 
     def fresh(self, kind: Type, stem: str = "v") -> Var:
         self._count += 1
+        if self.form.most is not None and self._count > self.form.most:
+            raise TooLong
         return Var(f"{stem}{self._count}", kind)
 
     def temp(self, element: Type, shape: tuple[int, ...]) -> Buffer:
@@ -214,6 +225,7 @@ class Emitter:
     def _counter(self, count: int) -> Var:
         var = self.fresh(COUNTER, "i")
         self._ranges[var] = Interval(0, max(count - 1, 0))
+        self._counters.add(var)
         return var
 
     @contextmanager

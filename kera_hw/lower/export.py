@@ -8,6 +8,7 @@ from kera_hw.graph.node import Export, Node, Origin, Region, Scopes
 from kera_hw.loops.program import Buffer, LoopProgram
 from kera_hw.lower import control, elementwise, reductions, tensors
 from kera_hw.lower.emitter import Emitter
+from kera_hw.lower.form import PLAIN, Form
 from kera_hw.lower.region import Lowering, Rule, Update
 from kera_hw.lower.views import Value, View, whole
 from kera_hw.ops.registry import OPS
@@ -49,19 +50,22 @@ def lower_export(
     Operations in ``expanding`` are written out by their expansions, as a target without them wants it.
     Raises KeraError (K07xx) where an operation has no loops.
     """
-    return lower_with_updates(export, origins, expanding, scopes)[0]
+    return lower_with_updates(export, origins, scopes, Form(frozenset(expanding)))[0]
 
 
 @deep_recursion()
 def lower_with_updates(
-    export: Export, origins: Mapping[Node, Origin] | None = None, expanding: Collection[str] = (),
-    scopes: Mapping[Region, Scopes] | None = None,
+    export: Export, origins: Mapping[Node, Origin] | None = None,
+    scopes: Mapping[Region, Scopes] | None = None, form: Form = PLAIN,
 ) -> tuple[LoopProgram, list[Update]]:
-    """The loop program of an export, and which tensors are updated in place and which in copies."""
+    """The loop program of an export, and which tensors are updated in place and which in copies.
+
+    Raises TooLong beyond what the form allows.
+    """
     check_nesting(export)
     check_lowerable(export.region)
-    emit = Emitter()
-    rules = {name: rule for name, rule in RULES.items() if name not in expanding}
+    emit = Emitter(form)
+    rules = {name: rule for name, rule in RULES.items() if name not in form.expanding}
     lower = Lowering(emit, rules, origins or {}, scopes or {})
     params = [
         Buffer(".".join(("in", name, *leaf.path)), element_type(leaf.type), shape_of(leaf.type), "param")

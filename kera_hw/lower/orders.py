@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kera_hw.loops.program import Affine, Buffer, Operand, of_var
 from kera_hw.lower.emitter import Emitter
 from kera_hw.numerics.orders import BLOCK, LANES
-from kera_hw.types import F64, FixType, FloatType, Type
+from kera_hw.types import F64, U32, FixType, FloatType, Type
 
 Term = Sequence[Operand]
 """One value, or the two factors of a product."""
@@ -152,3 +152,27 @@ def _tree(emit: Emitter, chain: Chain, level: Buffer, count: int) -> Operand:
             emit.store(level, (Affine(pairs),), emit.load(level, (Affine(count - 1),)))
         count = pairs + count % 2
     return emit.load(level, (Affine(0),))
+
+
+def best_place(
+    emit: Emitter, kind: Type, wins: Callable[[Operand, Operand], Operand], count: int, terms: Terms
+) -> Operand:
+    """The place of the best term as a tree: of two the later, if it ``wins``."""
+    best, place = emit.temp(kind, (count,)), emit.temp(U32, (count,))
+    with emit.nest([count]) as (k,):
+        emit.store(best, (of_var(k),), terms(of_var(k))[0])
+        emit.store(place, (of_var(k),), emit.cast(emit.of_affine(of_var(k)), U32))
+    while count > 1:
+        pairs = count // 2
+        with emit.nest([pairs], parallel=False) as (k,):
+            first, second = ((of_var(k) * 2 + side,) for side in (0, 1))
+            value, rival = emit.load(best, first), emit.load(best, second)
+            later = wins(rival, value)
+            places = emit.load(place, first), emit.load(place, second)
+            emit.store(best, (of_var(k),), emit.select(later, rival, value))
+            emit.store(place, (of_var(k),), emit.select(later, places[1], places[0]))
+        if count % 2:
+            for level in (best, place):
+                emit.store(level, (Affine(pairs),), emit.load(level, (Affine(count - 1),)))
+        count = pairs + count % 2
+    return emit.load(place, (Affine(0),))

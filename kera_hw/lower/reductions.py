@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import cast
 
 from kera_hw.graph.node import Node
 from kera_hw.loops.program import Affine, Literal, Operand, of_var
 from kera_hw.lower.emitter import Emitter, literal
-from kera_hw.lower.orders import Chain, Terms, family, folding, products, reduce, sequential
+from kera_hw.lower.orders import Chain, Terms, best_place, family, folding, products, reduce, sequential
 from kera_hw.lower.region import Lowering, Rule
 from kera_hw.lower.views import Value, View
 from kera_hw.types import BOOL, U32, FloatType, TensorType, Type, element_type
@@ -95,20 +96,26 @@ def _position(better: str) -> Rule:
         emit, source = lower.emit, _view(args[0])
         is_float = isinstance(source.element, FloatType)
 
+        def wins(value: Operand, best: Operand) -> Operand:
+            """Whether a later element takes the place of the best before it."""
+            found = emit.op(better, value, best)
+            if not is_float:
+                return found
+            fresh = emit.op("bits.not", emit.op("floating.is_nan", best))
+            nan = emit.op("bits.and", emit.op("floating.is_nan", value), fresh)
+            return emit.op("bits.or", found, nan)
+
         def fold(count: int, terms: Terms) -> Operand:
+            if emit.form.unrolled:
+                return best_place(emit, source.element, wins, count, terms)
             (first,) = terms(Affine(0))
             with emit.loop(count - 1, [first, literal(U32, 0)]) as round_:
                 best, place = round_.inner
                 where = of_var(round_.index) + 1
                 (value,) = terms(where)
-                wins = emit.op(better, value, best)
-                if is_float:
-                    fresh = emit.op("bits.not", emit.op("floating.is_nan", best))
-                    wins = emit.op("bits.or", wins, emit.op(
-                        "bits.and", emit.op("floating.is_nan", value), fresh,
-                    ))
+                later = wins(value, best)
                 here = emit.cast(emit.of_affine(where), U32)
-                round_.next = [emit.select(wins, value, best), emit.select(wins, here, place)]
+                round_.next = [emit.select(later, value, best), emit.select(later, here, place)]
             return round_.results[1]
 
         return _over_axis(lower, node, source, fold)
@@ -210,6 +217,26 @@ def _accumulate(
     return acc, seen
 
 
+def _apart(
+    lower: Lowering, chain: Chain, extents: Sequence[int], zero: Operand,
+    terms: Callable[[list[Affine]], tuple[Sequence[Operand], Operand]],
+) -> Operand:
+    """Terms beside each other, those that are not real 0, and then their sum in any order."""
+    emit, size = lower.emit, prod(extents)
+    if not size:
+        return zero
+    found = lower.new(TensorType(chain.kind, (size,)))
+    with emit.nest(extents) as variables:
+        index, place = [of_var(var) for var in variables], Affine()
+        for at, extent in zip(index, extents):
+            place = place * extent + at
+        values, real = terms(index)
+        term = chain.first(values)
+        lower.write(found, [place], term if isinstance(real, Literal) else emit.select(real, term, zero))
+    adding = folding(emit, chain.kind, f"{family(chain.kind)}.add")
+    return chain.finish(sequential(emit, adding, size, lambda k: [lower.read(found, [k])]))
+
+
 def conv2d(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
     """Every output element: channel, then row, then column; padded positions take no part."""
     x, w = (_view(arg) for arg in args)
@@ -223,7 +250,10 @@ def conv2d(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
             value, real = windows.read(at[0], place, at[1:])
             return [value, lower.read(w, [out, *at])], real
 
-        acc, _ = _accumulate(lower, chain, w.shape[1:], literal(chain.kind, 0), terms)
+        zero = literal(chain.kind, 0)
+        if lower.emit.form.unrolled and not isinstance(chain.kind, FloatType):
+            return _apart(lower, chain, w.shape[1:], zero, terms)
+        acc, _ = _accumulate(lower, chain, w.shape[1:], zero, terms)
         return chain.finish(acc)
 
     return [lower.fill(node.types[0], element)]
@@ -266,11 +296,25 @@ def avg_pool2d(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
     return _pool(lower, node, args, chain, finish)
 
 
+_ONE_ROUNDING = {"reduce.sum": 2, "reduce.prod": 2, "reduce.dot": 1}
+"""Elements up to which one rounding is all there is in the order ``exact``."""
+
+
+def _is_long(node: Node) -> bool:
+    """Whether a sum in the order ``exact`` is more than one rounding."""
+    attrs = dict(node.attrs)
+    if attrs["order"] != "exact":
+        return False
+    source, axis = node.inputs[0].type, cast(int, attrs.get("axis", -1))
+    assert isinstance(source, TensorType)
+    return (source.size if axis == -1 else source.shape[axis]) > _ONE_ROUNDING[node.opcode]
+
+
 def _unless_exact(rule: Rule) -> Rule:
-    """An order's loops; in the order ``exact`` those of the expansion."""
+    """An order's loops; in the order ``exact`` those of the expansion, if roundings can differ from it."""
 
     def chosen(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
-        return lower.expanded(node, args) if node.attr("order") == "exact" else rule(lower, node, args)
+        return lower.expanded(node, args) if _is_long(node) else rule(lower, node, args)
 
     return chosen
 

@@ -84,7 +84,7 @@ def test_ports_are_counted_before_they_are_made(monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("made")
 
-    monkeypatch.setattr(flatten, "Flattener", refuse)
+    monkeypatch.setattr(flatten, "Walker", refuse)
     found = flatten_export(graph.exports[0], Store())
     assert isinstance(found, Diagnostic) and "307,200 values" in found.message
 

@@ -11,9 +11,8 @@ from kera_hw.graph import Export, Graph, Store
 from kera_hw.graph.node import Node
 from kera_hw.interp import run_region
 from kera_hw.ops.registry import OPS
-from kera_hw.rtl.lower import FlatDesign, flatten, flatten_export
+from kera_hw.rtl.lower import FlatDesign, flatten, flatten_export, storage
 from kera_hw.rtl.lower.budget import NODE_BUDGET, STEP_BUDGET, Meter, weight
-from kera_hw.rtl.lower.values import Tensor
 from kera_hw.support import Diagnostic, SourceFile
 
 PROGRAMS = sorted((Path(__file__).parents[1] / "programs").glob("*.kera"))
@@ -113,10 +112,10 @@ def test_what_counts() -> None:
 def test_positions_that_unrolling_knows_cost_nothing(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     export = compiled(f"pub fn f(x: [u8; 64, 64]) -> [u8; 64, 64] {{ {body} }}")
 
-    def refuse(_: Tensor) -> None:
-        raise AssertionError("looks at all elements")
+    def refuse(*_: object) -> None:
+        raise AssertionError("chooses among elements")
 
-    monkeypatch.setattr(Tensor, "indices", refuse)
+    monkeypatch.setattr(storage, "choice_of", refuse)
     flat = flatten_export(export, Store())
     assert isinstance(flat, FlatDesign)
     assert {node.opcode for node in flat.region.nodes()} == {"core.param"}

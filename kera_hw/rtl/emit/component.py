@@ -22,7 +22,7 @@ from kera_hw.rtl.emit.naming import field_name
 from kera_hw.rtl.emit.ports import Interface, Protocol
 from kera_hw.rtl.emit.shapes import shape_of_type
 from kera_hw.rtl.emit.verilog import LIBRARY, Emitted, Style, model_text, shell_spec
-from kera_hw.rtl.lower.flatten import parameter_buses, result_buses
+from kera_hw.rtl.lower.ports import parameter_buses, result_buses
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan
 from kera_hw.types import Type, bit_width

@@ -8,7 +8,7 @@ from typing import Literal
 
 from kera_hw.graph.node import Export
 from kera_hw.rtl.emit.ports import INTERRUPT, Bundle, PortPlan
-from kera_hw.rtl.lower.flatten import parameter_buses, result_buses
+from kera_hw.rtl.lower.ports import parameter_buses, result_buses
 from kera_hw.types import FixType, IntType, StructType, TensorType, TupleType, Type, bit_width
 
 Kind = Literal["clock", "reset", "valid", "ready", "last", "bus", "interrupt", "parameter", "result"]

@@ -8,7 +8,7 @@ from kera_hw.rtl.emit.layout import control_of
 from kera_hw.rtl.emit.ports import BYTE_BITS, WORD_BITS, Interface, PortPlan, Value, plan_ports
 from kera_hw.rtl.emit.register_map import WORD_BYTES, Entry, RegisterMap, beat_entry
 from kera_hw.rtl.emit.rounds import Rounds
-from kera_hw.rtl.lower.flatten import parameter_buses, result_buses
+from kera_hw.rtl.lower.ports import parameter_buses, result_buses
 from kera_hw.schedule.fpga.bits import bits_width
 from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.fpga.netlist import Netlist

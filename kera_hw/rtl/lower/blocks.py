@@ -86,6 +86,8 @@ def _flatten(
         if given.range is not None:
             builder.assume(ref, given.range)
         walker.define(given.var, ref)
+        if isinstance(given, Carried):
+            builder.states.add(ref)
     kept: list[Kept] = []
     for buffer in (buffers[item] for item in memories if buffers[item].kind != "const"):
         flat = memories_of(buffer)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
+from typing import NoReturn
 
 from kera_hw.graph.node import Export, Node
 from kera_hw.rtl.lower.design import LoweringError
@@ -64,6 +65,10 @@ class Meter:
         if self.steps > STEP_BUDGET:
             self._refuse(f"steps than the {STEP_BUDGET:,} that are followed")
 
+    def too_long(self) -> NoReturn:
+        """Raises LoweringError (K0610): what would be followed cannot even be written down."""
+        self._refuse(f"steps than the {STEP_BUDGET:,} that are followed")
+
     @contextmanager
     def writing(self, what: str) -> Generator[None]:
         """Credits what is made meanwhile to the general circuit of ``what``."""
@@ -78,7 +83,7 @@ class Meter:
         """The share of the operations that each general circuit has."""
         return {name: count / self.operations for name, count in self.general.items() if count}
 
-    def _refuse(self, what: str) -> None:
+    def _refuse(self, what: str) -> NoReturn:
         raise LoweringError(Diagnostic(
             "K0610",
             f"`{self.name}` unrolls to more {what}; it needs a loop pipeline, which is not available yet.",

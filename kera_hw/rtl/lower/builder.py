@@ -50,10 +50,13 @@ class Builder:
         self.initiation_interval = initiation_interval
         self.carry_logic = carry_logic
         self._values: dict[Node, int | None] = {}
+        self._constants: dict[tuple[Type, int], Ref] = {}
         self._ranges: dict[Ref, Interval] = {}
         self._memo: dict[object, Ref] = {}
         self._made_for: dict[object, Origin | None] = {}
         self._places: set[tuple[object, str, int]] = set()
+        self.states: set[Ref] = set()
+        """Parameters that are carried from item to item: what a design can wait for least."""
         self.canonical: set[tuple[Ref, Type]] = set()
         """Bits of floats (with their format) that hold no NaN but the canonical one."""
 
@@ -61,10 +64,12 @@ class Builder:
 
     def const(self, kind: Type, value: int) -> Ref:
         """A scalar constant from its raw integer, modulo the type's width."""
-        raw = kind.raw if isinstance(kind, FixType) else kind
-        value = raw.wrap(value) if isinstance(raw, IntType) else value
-        ref = self.store.constant(kind, value)
-        self._values[ref.node] = int(value)
+        ref = self._constants.get((kind, value))
+        if ref is None:
+            raw = kind.raw if isinstance(kind, FixType) else kind
+            wrapped = raw.wrap(value) if isinstance(raw, IntType) else value
+            ref = self._constants[kind, value] = self.store.constant(kind, wrapped)
+            self._values[ref.node] = int(wrapped)
         return ref
 
     def constant(self, kind: Type, value: Array | int) -> Ref:

@@ -2,14 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 
 from kera_hw.graph.node import Origin, Ref
-from kera_hw.loops.program import Buffer
+from kera_hw.loops.program import Affine, Buffer
+from kera_hw.loops.program import Index as ProgramIndex
 from kera_hw.rtl.lower.builder import Builder, carrier, width_of
 from kera_hw.rtl.lower.design import FlatMemory
-from kera_hw.rtl.lower.floats.canonical import canonical
+from kera_hw.rtl.lower.floats.canonical import canonical, mark
 from kera_hw.rtl.lower.floats.wires import Wires
 from kera_hw.rtl.lower.places import Choice, Held, Sum, choice_of, exact
 from kera_hw.types import BOOL, FloatType, IntType, Type
@@ -34,6 +36,13 @@ class Elements:
         self.items: list[Ref | None] = [None] * buffer.size if items is None else list(items)
         self._strides = strides(buffer.shape)
 
+    def place(self, index: ProgramIndex) -> Affine:
+        """Which element an access names, in the program's own terms."""
+        total = Affine()
+        for part, stride in zip(index, self._strides):
+            total = total + part * stride
+        return total
+
     def load(self, index: Index) -> Ref:
         return self._picked(self._parts(index), 0, 0)
 
@@ -57,8 +66,8 @@ class Elements:
         found = self.items[position]
         return self.builder.const(carrier(self.buffer.element), 0) if found is None else found
 
-    def store(self, index: Index, value: Ref, condition: Ref | None) -> None:
-        """Conditions are the walker's: it takes both versions of what a branch writes."""
+    def store(self, index: Index, value: Ref) -> None:
+        """Whether it happens is for the walker, which takes both versions of what a branch writes."""
         places, conditions = [0], [self.builder.const(BOOL, 1)]
         for part, stride in zip(self._parts(index), self._strides):
             if isinstance(part, int):
@@ -84,80 +93,157 @@ class Table:
         self._strides = strides(buffer.shape)
 
     def load(self, index: Index) -> Ref:
-        address = _address(index, self._strides)
-        place = self._unheld(address) or exact(self.builder, address, len(self.contents))
+        place = _reached(self.builder, _address(index, self._strides), len(self.contents))
         word = Wires(self.builder).lookup(place, list(self.contents))
         bits = self.builder.cast(word, IntType(width_of(self.buffer.element), False))
         return element_of(self.builder, self.buffer.element, bits)
 
-    def _unheld(self, address: Sum) -> Ref | None:
-        """A value that is held below the table's end: a table does that itself."""
-        match address:
-            case Sum(constant=0, terms=((Held(source=source, low=None, high=high), 1),)):
-                fits = high == len(self.contents) - 1 and self.builder.range(source).low >= 0
-                return source if fits else None
-            case _:
-                return None
 
-    def store(self, index: Index, value: Ref, condition: Ref | None) -> None:
-        raise AssertionError(f"{self.buffer.name} is a constant")
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """That a branch is taken: ``number`` of those that ``selector`` chooses from, where ``holds``."""
+
+    selector: Ref
+    number: int
+    holds: Ref
+
+
+Conditions = Sequence[Condition]
+
+
+def on_condition(holds: Ref) -> Condition:
+    """That a bool holds."""
+    return Condition(holds, 1, holds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The write that gave a version: on which one, what, where, and under which conditions."""
+
+    before: Ref
+    word: Ref
+    address: Ref
+    conditions: tuple[Condition, ...]
+    holds: Ref | None
 
 
 class Memory:
-    """One memory of the flat region: a chain of versions. ``seen`` is the one that reads name."""
+    """One memory of the flat region: a chain of versions.
+
+    Of branches one alone is taken: what is read in one is read as if the others had written nothing, and
+    writes in two of them are one write, of what the branch taken chooses, unless a read between them tells
+    them apart.
+    """
 
     def __init__(self, builder: Builder, memory: FlatMemory, version: Ref) -> None:
-        self.builder = builder
         self.memory = memory
-        self.head = self.seen = version
+        self.head = version
+        self.reads: set[Ref] = set()
+        self.writes = 0
+        self._builder = builder
+        self._written: dict[Ref, _Written] = {}
+        self._seen: set[Ref] = set()
 
-    def read(self, address: Ref) -> Ref:
-        return self.builder.op("tensor.index", self.seen, address)
+    def read(self, address: Ref, conditions: Conditions) -> Ref:
+        version = self.head
+        while (made := self._written.get(version)) is not None and _is_elsewhere(made, conditions):
+            version = made.before
+        self._seen.add(version)
+        word = self._builder.op("tensor.index", version, address)
+        self.reads.add(word)
+        return word
 
-    def write(self, address: Ref, word: Ref, condition: Ref | None) -> None:
-        known = None if condition is None else self.builder.value(condition)
-        if known == 0:
+    def write(self, address: Ref, word: Ref, conditions: Conditions) -> None:
+        builder, before, kept = self._builder, self.head, tuple(conditions)
+        holds = self._all(kept)
+        if holds is not None and builder.value(holds) == 0:
             return
-        after = self.builder.op("tensor.update", self.head, word, address)
-        if condition is not None and known is None:
-            after = self.builder.op("control.select", condition, after, self.head)
-        self.head = self.seen = after
+        other = self._written.get(before)
+        if other is not None and before not in self._seen and _is_elsewhere(other, conditions):
+            assert holds is not None and other.holds is not None
+            word = builder.select(holds, word, other.word)
+            address = builder.select(holds, address, other.address)
+            kept = tuple(one for one in kept if one in other.conditions)
+            holds, before = builder.op("bits.or", holds, other.holds), other.before
+        else:
+            self.writes += 1
+        self.head = builder.op("tensor.update", before, word, address)
+        if holds is not None and builder.value(holds) is None:
+            self.head = builder.select(holds, self.head, before)
+        self._written[self.head] = _Written(before, word, address, kept, holds)
+
+    def _all(self, conditions: Conditions) -> Ref | None:
+        """That all of them hold; None for no condition."""
+        found: Ref | None = None
+        for one in conditions:
+            found = one.holds if found is None else self._builder.op("bits.and", found, one.holds)
+        return found
+
+
+def _is_elsewhere(made: _Written, conditions: Conditions) -> bool:
+    """Whether a write was made in a branch that is not taken where these conditions hold."""
+    return any(
+        one.selector == own.selector and one.number != own.number
+        for one in made.conditions for own in conditions
+    )
+
+
+class Unkept(Exception):
+    """A buffer can't be in the memories that it was meant to be in: why, and which axis is none of banks."""
+
+    def __init__(self, buffer: str, reason: str, axis: int | None = None) -> None:
+        super().__init__(f"{buffer}: {reason}")
+        self.buffer, self.reason, self.axis = buffer, reason, axis
 
 
 class Kept:
-    """A buffer in memory, a memory for each bank."""
+    """A buffer in memory, a memory for each bank.
 
-    def __init__(self, builder: Builder, buffer: Buffer, banks: Sequence[Memory]) -> None:
+    ``exact``: which bank is meant has to be known, and accesses are counted: Unkept is raised for others, and
+    beyond ``MOST_ACCESSES``.
+    """
+
+    def __init__(
+        self, builder: Builder, buffer: Buffer, banks: Sequence[Memory], exact: bool = False
+    ) -> None:
         self.builder = builder
         self.buffer = buffer
         self.banks = list(banks)
+        self.moves = False
+        """Whether data decides which element an access is to."""
+        self._exact = exact
+        self._accesses = 0
         self._strides = strides(bank_shape(buffer))
 
-    def load(self, index: Index) -> Ref:
+    def load(self, index: Index, conditions: Conditions) -> Ref:
         parts, inside = self._split(index)
         address = self._within(inside)
-        words = [bank.read(address) for bank in self._among(parts)]
+        words = [bank.read(address, conditions) for bank in self._among(parts)]
         for part in reversed([part for part in parts if isinstance(part, Choice)]):
             count = len(part.places)
             words = [part.pick(self.builder, words[k : k + count]) for k in range(0, len(words), count)]
-        return element_of(self.builder, self.buffer.element, words[0])
+        kind = self.buffer.element
+        if isinstance(kind, FloatType) and self.buffer.kind in _SEEN:
+            return mark(self.builder, kind, words[0])
+        return element_of(self.builder, kind, words[0])
 
-    def store(self, index: Index, value: Ref, condition: Ref | None) -> None:
+    def store(self, index: Index, value: Ref, conditions: Conditions) -> None:
         parts, inside = self._split(index)
         address, word = self._within(inside), self._word(value)
         hits = [part.hits(self.builder) for part in parts if isinstance(part, Choice)]
         for bank, here in zip(self._among(parts), product(*hits)):
-            met = condition
-            for hit in here:
-                met = hit if met is None else self.builder.op("bits.and", met, hit)
-            bank.write(address, word, met)
+            bank.write(address, word, [*conditions, *map(on_condition, here)])
 
     def _within(self, inside: Index) -> Ref:
         """The address within a bank."""
-        return exact(self.builder, _address(inside, self._strides), self.banks[0].memory.entries)
+        return _reached(self.builder, _address(inside, self._strides), self.banks[0].memory.entries)
 
     def _split(self, index: Index) -> tuple[list[int | Choice], list[Sum]]:
         """By banked axis, which bank; by axis, where in it."""
+        self._accesses += 1
+        self.moves = self.moves or any(part.terms for part in index)
+        if self._exact and self._accesses > MOST_ACCESSES:
+            raise Unkept(self.buffer.name, f"an item reads and writes more than {MOST_ACCESSES:,} elements")
         inside, parts = list(index), list[int | Choice]()
         for bank in self.buffer.storage.banks:
             axis, extent = bank.axis, self.buffer.shape[bank.axis]
@@ -166,6 +252,8 @@ class Kept:
                 self._cyclic(index[axis], bank.count, extent) if bank.spread == "cyclic"
                 else self._stretch(index[axis], length, extent)
             )
+            if self._exact and number.terms:
+                raise Unkept(self.buffer.name, "an axis of banks has an index that is not constant", axis)
             parts.append(
                 number.constant if not number.terms else choice_of(self.builder, number, bank.count)
             )
@@ -206,8 +294,7 @@ class Kept:
         """The bits of an element; of one that can be seen outside, with the canonical NaN."""
         kind = self.buffer.element
         if isinstance(kind, FloatType):
-            seen = self.buffer.kind in ("result", "state")
-            return canonical(self.builder, kind, value) if seen else value
+            return canonical(self.builder, kind, value) if self.buffer.kind in _SEEN else value
         return self.builder.op("convert.bitcast", value, type=IntType(width_of(kind), False))
 
 
@@ -217,6 +304,23 @@ def element_of(builder: Builder, kind: Type, bits: Ref) -> Ref:
 
 
 Storage = Elements | Table | Kept
+
+MOST_ACCESSES = 1024
+"""Beyond so many accesses an item to a buffer no memory serves it."""
+
+_SEEN = ("result", "state")
+"""Kinds of buffers of which NaNs can be seen."""
+
+
+def _reached(builder: Builder, address: Sum, entries: int) -> Ref:
+    """An address as an operation on a tensor takes it, which itself holds one that is past the end."""
+    match address:
+        case Sum(constant=0, terms=((Held(source=source, low=None, high=high), 1),)):
+            if high == entries - 1 and builder.range(source).low >= 0:
+                return source
+        case _:
+            pass
+    return exact(builder, address, entries)
 
 
 def _address(index: Index, steps: Sequence[int]) -> Sum:

@@ -6,7 +6,7 @@ that are walked are numbers, so that an index of such counters costs nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from kera_hw.graph.node import Ref
 from kera_hw.loops.program import (
@@ -27,12 +27,14 @@ from kera_hw.loops.program import (
     statements,
 )
 from kera_hw.loops.program import Index as ProgramIndex
+from kera_hw.lower.fragment import Fragment
 from kera_hw.rtl.lower import operations, scalars
 from kera_hw.rtl.lower.budget import Meter
 from kera_hw.rtl.lower.builder import Builder, carrier
 from kera_hw.rtl.lower.general import General
+from kera_hw.rtl.lower.joins import Delays, Join, join_of, joined
 from kera_hw.rtl.lower.places import Held, Sum
-from kera_hw.rtl.lower.storage import Elements, Kept, Storage, Table, words_of
+from kera_hw.rtl.lower.storage import Condition, Elements, Kept, Storage, Table, on_condition, words_of
 from kera_hw.rtl.lower.switches import Asked, arms_of, number_asked
 from kera_hw.types import BOOL, FixType, IntType, Type
 
@@ -40,6 +42,8 @@ _HOLDING = {"integer.min": "high", "integer.max": "low"}
 
 Scalars = Callable[[Var], Ref]
 Buffers = Callable[[str], Storage]
+Choose = Callable[[Type, Sequence[Ref]], Ref]
+"""One of the values that the sides of a branch give."""
 
 
 class Walker:
@@ -58,28 +62,32 @@ class Walker:
         self.tables = tables
         self._outside = scalars, buffers
         self._place = builder.store.origin
-        self._values: dict[Var, Ref | Held | Asked] = {}
-        self._counts: dict[Var, int] = {}
-        self._conditions: list[Ref] = []
+        self._values: dict[str, Ref | Held | Asked] = {}  # by a scalar's name, as are counts
+        self._counts: dict[str, int] = {}
+        self._conditions: list[Condition] = []
         self._stored: dict[int, tuple[str, ...]] = {}
+        self._circuits: dict[int, operations.Circuit] = {}
+        self._places: dict[int, tuple[int, list[tuple[str, int]]]] = {}
+        self._joins: dict[int, Join | None] = {}
+        self._delays = Delays(builder)
         self._general = general or General()
 
     # Scalars
 
     def define(self, var: Var, value: Ref) -> None:
         """What a scalar is; a counter may be in a narrower type than its own."""
-        self._values[var] = value
+        self._values[var.name] = value
 
     def operand(self, operand: Operand) -> Ref:
         """A scalar as an operation takes it: floats as their bits."""
         if not isinstance(operand, Var):
             return self._literal(operand.type, operand.bits)
-        count = self._counts.get(operand)
+        count = self._counts.get(operand.name)
         if count is not None:
             return self.builder.const(COUNTER, count)
         value = self._value(operand)
         if not isinstance(value, Ref):
-            value = self._values[operand] = value.made(self.builder)
+            value = self._values[operand.name] = value.made(self.builder)
         kind = carrier(operand.type)
         return value if value.type == kind else self.builder.cast(value, kind)
 
@@ -87,11 +95,11 @@ class Walker:
         return self.builder.const(carrier(kind), bits)
 
     def _value(self, var: Var) -> Ref | Held | Asked:
-        found = self._values.get(var)
+        found = self._values.get(var.name)
         if found is None:
             outside, _ = self._outside
             assert outside is not None, f"{var.name} is not defined"
-            found = self._values[var] = outside(var)
+            found = self._values[var.name] = outside(var)
         return found
 
     def _index(self, index: ProgramIndex) -> list[Sum]:
@@ -100,7 +108,7 @@ class Walker:
     def _sum(self, constant: int, terms: Iterable[tuple[Var, int]]) -> Sum:
         left: list[tuple[Ref | Held, int]] = []
         for var, step in terms:
-            count = self._counts.get(var)
+            count = self._counts.get(var.name)
             if count is None:
                 value = self._value(var)
                 assert not isinstance(value, Asked), "bools are no indices"
@@ -144,10 +152,10 @@ class Walker:
             match statement:
                 case Op():
                     self._op(statement)
-                case Load(result=result, buffer=name, index=index):
-                    self._values[result] = self.buffer(name).load(self._index(index))
-                case Store(buffer=name, index=index, value=value):
-                    self._store(name, index, self.operand(value))
+                case Load():
+                    self._load(statement)
+                case Store():
+                    self._store(statement)
                 case Alloc(buffer=buffer):
                     self._alloc(buffer)
                 case For():
@@ -162,10 +170,43 @@ class Walker:
         if not isinstance(self.storage.get(buffer.name), Kept):
             self.storage[buffer.name] = Elements(self.builder, buffer)
 
-    def _store(self, name: str, index: ProgramIndex, value: Ref) -> None:
-        target = self.buffer(name)
-        condition = self._condition() if isinstance(target, Kept) else None
-        target.store(self._index(index), value, condition)
+    def _load(self, load: Load) -> None:
+        source = self.buffer(load.buffer)
+        place = self._place_of(load, source) if isinstance(source, Elements) else None
+        if place is None:
+            index, under = self._index(load.index), self._conditions
+            found = source.load(index, under) if isinstance(source, Kept) else source.load(index)
+            self._values[load.result.name] = found
+        else:
+            assert isinstance(source, Elements)
+            self._values[load.result.name] = source.item(place)
+
+    def _store(self, store: Store) -> None:
+        target, value = self.buffer(store.buffer), self.operand(store.value)
+        place = self._place_of(store, target) if isinstance(target, Elements) else None
+        if place is not None:
+            assert isinstance(target, Elements)
+            target.items[place] = value
+        elif isinstance(target, Kept):
+            target.store(self._index(store.index), value, self._conditions)
+        else:
+            assert isinstance(target, Elements), f"{store.buffer} is a constant"
+            target.store(self._index(store.index), value)
+
+    def _place_of(self, access: Load | Store, elements: Elements) -> int | None:
+        """The element that an access names, if counters alone decide which."""
+        known = self._places.get(id(access))
+        if known is None:
+            total = elements.place(access.index)
+            terms = [(var.name, step) for var, step in total.terms]
+            known = self._places[id(access)] = total.constant, terms
+        place, terms = known
+        for name, step in terms:
+            count = self._counts.get(name)
+            if count is None:
+                return None
+            place += count * step
+        return place
 
     def _op(self, op: Op) -> None:
         hold = _HOLDING.get(op.opcode)
@@ -173,16 +214,16 @@ class Walker:
             return
         if op.opcode == "compare.eq" and self._ask(op):
             return
-        args = [self.operand(operand) for operand in op.operands]
-        kinds = [operand.type for operand in op.operands]
-        for var, value in zip(op.results, self.apply(op.opcode, kinds, [v.type for v in op.results],
-                                                     dict(op.attrs), args)):
-            self._values[var] = value
+        circuit = self._circuits.get(id(op))
+        if circuit is None:
+            circuit = self._circuits[id(op)] = self.circuit(op)
+        for var, value in zip(op.results, circuit([self.operand(operand) for operand in op.operands])):
+            self._values[var.name] = value
 
     def _hold(self, op: Op, side: str) -> bool:
         """Leave a bound by a constant until more than an index wants it."""
         value, limit = op.operands
-        if not isinstance(value, Var) or isinstance(limit, Var) or value in self._counts:
+        if not isinstance(value, Var) or isinstance(limit, Var) or value.name in self._counts:
             return False
         bound, found = self.builder.value(self.operand(limit)), self._value(value)
         if isinstance(found, Held) and (side == "high" or found.low is not None):
@@ -192,7 +233,7 @@ class Walker:
                 return False
             found = Held(found, None, None, self.builder.store.origin)
         low, high = (bound, found.high) if side == "low" else (found.low, bound)
-        self._values[op.results[0]] = Held(found.source, low, high, found.origin)
+        self._values[op.results[0].name] = Held(found.source, low, high, found.origin)
         return True
 
     def _ask(self, op: Op) -> bool:
@@ -203,39 +244,71 @@ class Walker:
         value = self.operand(asked[0])
         if self.builder.value(value) is not None or self.builder.range(value).low < 0:
             return False
-        self._values[op.results[0]] = Asked(*asked[:1], value, asked[1], self.builder.store.origin)
+        self._values[op.results[0].name] = Asked(*asked[:1], value, asked[1], self.builder.store.origin)
         return True
 
-    def apply(
-        self, opcode: str, kinds: Sequence[Type], results: Sequence[Type], attrs: operations.Attributes,
-        args: Sequence[Ref],
-    ) -> list[Ref]:
-        """A scalar operation by its circuit, or by the program that its expansion is."""
-        if operations.has_circuit(opcode, [*kinds, *results]):
-            return operations.apply(self.builder, opcode, kinds, results, attrs, args)
-        program = self._general.program_of(opcode, kinds, attrs)
-        lacking = operations.lacks_unit(opcode, [*kinds, *results])
-        inner = Walker(self.builder, self.meter, tables=self.tables or lacking, general=self._general)
+    def circuit(self, op: Op) -> operations.Circuit:
+        """How an operation is made: by a circuit of its own, or by the program that its expansion is."""
+        kinds, results = [operand.type for operand in op.operands], [var.type for var in op.results]
+        attrs, every = dict(op.attrs), [*kinds, *results]
+        found = operations.circuit_of(self.builder, op.opcode, kinds, results, attrs)
+        if found is not None:
+            return found
+        program = self._general.program_of(op.opcode, kinds, attrs)
+        if not operations.lacks_unit(op.opcode, every):
+            return lambda args: self._inside(program, args, self.tables)
+        what = f"`{op.opcode.partition('.')[2]}` on {operations.float_type(every)}"
+
+        def general(args: Sequence[Ref]) -> list[Ref]:
+            """What the arithmetic takes is noted, its tables are read by address."""
+            with self.meter.writing(what):
+                return self._inside(program, args, True)
+
+        return general
+
+    def _inside(self, program: Fragment, args: Sequence[Ref], tables: bool) -> list[Ref]:
+        inner = Walker(self.builder, self.meter, tables=tables, general=self._general)
         inner.storage.update({buffer.name: inner.constant(buffer) for buffer in program.constants})
         for var, value in zip(program.params, args):
             inner.define(var, value)
-        if not lacking:
-            return inner.block(program.body)
-        what = f"`{opcode.partition('.')[2]}` on {operations.float_type([*kinds, *results])}"
-        with self.meter.writing(what):
-            return inner.block(program.body)
+        return inner.block(program.body)
 
     # Structure
 
     def _for(self, loop: For) -> None:
+        join = self._join(loop)
+        if join is not None:
+            self._joined(loop, join)
+            return
         carried = [self.operand(item.initial) for item in loop.carried]
         for count in range(loop.count):
-            self._counts[loop.var] = count
+            self._counts[loop.var.name] = count
             for item, value in zip(loop.carried, carried):
-                self._values[item.inner] = value
+                self._values[item.inner.name] = value
             carried = self.block(loop.body)
         for item, value in zip(loop.carried, carried):
-            self._values[item.outer] = value
+            self._values[item.outer.name] = value
+
+    def _joined(self, loop: For, join: Join) -> None:
+        """A loop that joins terms, in whatever order they are there soonest."""
+        (item,), op = loop.carried, join.op
+        terms = [self.operand(item.initial)]
+        for count in range(loop.count):
+            self._counts[loop.var.name] = count
+            self.run(join.work)
+            terms.append(self.operand(join.term))
+        self.builder.store.origin = op.place or self._place
+        circuit = self.circuit(op)
+
+        def combine(a: Ref, b: Ref) -> Ref:
+            return circuit([a, b])[0]
+
+        self._values[item.outer.name] = joined(self.builder, self._delays, op.opcode, terms, combine)
+
+    def _join(self, loop: For) -> Join | None:
+        if id(loop) not in self._joins:
+            self._joins[id(loop)] = join_of(loop)
+        return self._joins[id(loop)]
 
     def _while(self, loop: While) -> None:
         carried = [self.operand(item.initial) for item in loop.carried]
@@ -243,7 +316,7 @@ class Walker:
         active = self.builder.const(BOOL, 1)
         for _ in range(loop.most):
             for item, value in zip(loop.carried, carried):
-                self._values[item.inner] = value
+                self._values[item.inner.name] = value
             (goes_on,) = self.block(loop.condition)
             active = self.builder.op("bits.and", active, goes_on)
             if self.builder.value(active) == 0:
@@ -254,10 +327,10 @@ class Walker:
             self.builder.store.origin = loop.place or self._place
             carried = [self._choose(kind, active, new, old) for kind, new, old in zip(kinds, after, carried)]
         for item, value in zip(loop.carried, carried):
-            self._values[item.outer] = value
+            self._values[item.outer.name] = value
 
     def _if(self, branch: If) -> None:
-        asked = self._values.get(branch.condition) if isinstance(branch.condition, Var) else None
+        asked = self._values.get(branch.condition.name) if isinstance(branch.condition, Var) else None
         arms = arms_of(branch, asked) if isinstance(asked, Asked) else None
         if isinstance(asked, Asked) and arms is not None:
             self._by_number(branch, asked.value, arms)
@@ -267,48 +340,47 @@ class Walker:
         if known is not None:
             self._results(branch, self.block(branch.then if known else branch.otherwise))
             return
-        inverse = self.builder.op("bits.not", condition) if self._has_memory(branch) else condition
-        sides = self._sides(branch, [(condition, branch.then), (inverse, branch.otherwise)],
-                            lambda kind, items: self._choose(kind, condition, *items))
-        self._results(branch, sides)
+        ways = [on_condition(condition)] * 2
+        if self._has_memory(branch):
+            ways[1] = Condition(condition, 0, self.builder.op("bits.not", condition))
+        sides = list(zip(ways, (branch.then, branch.otherwise)))
+        self._results(branch, self._sides(
+            branch, sides, lambda kind, items: self._choose(kind, condition, *items)
+        ))
 
     def _by_number(self, branch: If, selector: Ref, arms: Sequence[Block]) -> None:
         """One of several blocks; what leads to each is a comparison that only memories need."""
         last = len(arms) - 1
-        conditions = [selector] * len(arms)
+        ways = [Condition(selector, number, selector) for number in range(len(arms))]
         if self._has_memory(branch):
             for number in range(len(arms)):
-                verb = "eq" if number < last else "ge"
                 limit = self.builder.const(selector.type, number)
-                conditions[number] = self.builder.op(f"compare.{verb}", selector, limit)
+                holds = self.builder.op(f"compare.{'ge' if number == last else 'eq'}", selector, limit)
+                ways[number] = Condition(selector, number, holds)
 
         def choose(kind: Type, items: Sequence[Ref]) -> Ref:
             raws = [scalars.raw_of(self.builder, item) for item in items]
             return self._typed(kind, self.builder.pick(selector, raws))
 
-        self._results(branch, self._sides(branch, list(zip(conditions, arms)), choose))
+        self._results(branch, self._sides(branch, list(zip(ways, arms)), choose))
 
     def _results(self, branch: If, values: Sequence[Ref]) -> None:
         for var, value in zip(branch.results, values):
-            self._values[var] = value
+            self._values[var.name] = value
 
     def _sides(
-        self, branch: If, sides: Sequence[tuple[Ref, Block]], choose: Callable[[Type, Sequence[Ref]], Ref]
+        self, branch: If, sides: Sequence[tuple[Condition, Block]], choose: Choose
     ) -> list[Ref]:
         """What a branch gives and leaves in buffers: chosen among what its sides do."""
         names = self._stored_in(branch)
         self.meter.visited(len(sides) * sum(len(storage.items) for _, storage in self._elements(names)) // 64)
         before = {name: storage.items for name, storage in self._elements(names)}
-        entries = {name: [bank.seen for bank in storage.banks] for name, storage in self._kept()}
         after: dict[str, list[list[Ref | None]]] = {name: [] for name in before}
         given: list[list[Ref]] = []
         for condition, side in sides:
             for name, storage in self._elements(names):
                 storage.items = list(before[name])
-            for name, storage in self._kept():
-                for bank, version in zip(storage.banks, entries[name]):
-                    bank.seen = version
-            with self.under(condition):
+            with self._in_branch(condition):
                 given.append(self.block(side))
             for name, storage in self._elements(names):
                 after[name].append(storage.items)
@@ -317,23 +389,21 @@ class Walker:
             storage.items = [
                 self._merged(storage.buffer.element, column, choose) for column in zip(*after[name])
             ]
-        for _, storage in self._kept():
-            for bank in storage.banks:
-                bank.seen = bank.head
         return [choose(var.type, column) for var, column in zip(branch.results, zip(*given))]
 
-    def _merged(
-        self, kind: Type, column: Sequence[Ref | None], choose: Callable[[Type, Sequence[Ref]], Ref]
-    ) -> Ref | None:
+    def _merged(self, kind: Type, column: Sequence[Ref | None], choose: Choose) -> Ref | None:
         """Where a side has written nothing, nobody reads what it left."""
         there = next((item for item in column if item is not None), None)
         if there is None or all(item is there for item in column):
             return there
         return choose(kind, [there if item is None else item for item in column])
 
+    def under(self, holds: Ref) -> AbstractContextManager[None]:
+        """What is written to memories meanwhile is written where ``holds``."""
+        return self._in_branch(on_condition(holds))
+
     @contextmanager
-    def under(self, condition: Ref) -> Generator[None]:
-        """What is written to memories meanwhile is written under a condition."""
+    def _in_branch(self, condition: Condition) -> Generator[None]:
         self._conditions.append(condition)
         try:
             yield
@@ -353,13 +423,6 @@ class Walker:
                 for new, old in zip(storage.items, before[name])
             ]
 
-    def _condition(self) -> Ref | None:
-        """That of the place at work; None where everything leads to it."""
-        found: Ref | None = None
-        for condition in self._conditions:
-            found = condition if found is None else self.builder.op("bits.and", found, condition)
-        return found
-
     def _choose(self, kind: Type, condition: Ref, then: Ref, otherwise: Ref) -> Ref:
         """A choice between fixed-point numbers is one between integers."""
         raws = (scalars.raw_of(self.builder, item) for item in (then, otherwise))
@@ -373,9 +436,6 @@ class Walker:
     def _elements(self, names: Iterable[str]) -> list[tuple[str, Elements]]:
         found = ((name, self.storage.get(name)) for name in names)
         return [(name, storage) for name, storage in found if isinstance(storage, Elements)]
-
-    def _kept(self) -> list[tuple[str, Kept]]:
-        return [(name, storage) for name, storage in self.storage.items() if isinstance(storage, Kept)]
 
     def _has_memory(self, statement: Statement) -> bool:
         return any(isinstance(self.storage.get(name), Kept) for name in self._stored_in(statement))

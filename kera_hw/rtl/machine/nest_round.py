@@ -20,8 +20,8 @@ from kera_hw.ops.intervals import Interval
 from kera_hw.rtl.lower.budget import Meter
 from kera_hw.rtl.lower.builder import Builder, carrier, width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatState, LoweringError
-from kera_hw.rtl.lower.flatten import bus_widths, parameter_buses, place_leaves, result_buses
 from kera_hw.rtl.lower.floats import lowering as floats
+from kera_hw.rtl.lower.ports import bus_widths, parameter_buses, place_leaves, result_buses
 from kera_hw.rtl.lower.storage import Elements, Kept, Memory, memories_of
 from kera_hw.rtl.lower.walk import Walker
 from kera_hw.rtl.machine.distances import least_distance
