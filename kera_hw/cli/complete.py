@@ -118,6 +118,12 @@ def emitters(incomplete: str) -> list[str]:
     return _beginning(incomplete, EMITTERS)
 
 
+def simulators(incomplete: str) -> list[str]:
+    from kera_hw.driver.options import SIMULATORS
+
+    return _beginning(incomplete, SIMULATORS)
+
+
 def products(incomplete: str) -> list[str]:
     from kera_hw.driver.cpu.build import ENDINGS
     from kera_hw.driver.options import PRODUCTS

@@ -132,6 +132,16 @@ def verify(
         list[str] | None,
         typer.Option("-i", "--input", metavar="NAME=FILE", help="Further items of your own (batched)."),
     ] = None,
+    netlist: Annotated[
+        bool, typer.Option("--netlist", help="Simulate each circuit after synthesis as well.")
+    ] = False,
+    simulator: Annotated[
+        str,
+        typer.Option(
+            "--simulator", metavar="NAME", autocompletion=complete.simulators,
+            help="verilator; with icarus each simulation begins again there, cycle by cycle.",
+        ),
+    ] = "verilator",
     formal: Annotated[
         bool, typer.Option("--formal", help="Prove the circuit equal to the graph for all inputs instead.")
     ] = False,
@@ -168,7 +178,7 @@ def verify(
     Examples: kera verify fir.kera --fn fir --targets interp,rtl --vectors 10000;
     kera verify fir.kera --targets all; kera verify fir.kera --target cpu;
     kera verify fir.kera --plan build/fir/plan.json;
-    kera verify fir.kera --mutate 100;
+    kera verify fir.kera --netlist --simulator icarus; kera verify fir.kera --mutate 100;
     kera verify fir.kera --formal --time-limit 120;
     kera verify --receipt build/fir
     """
@@ -196,7 +206,7 @@ def verify(
         files = source_files(loaded)
         report = verify_export(
             graph, export, names, vectors, seed, inputs or [], options, step, wave, files,
-            passing=_is_all(targets),
+            passing=_is_all(targets), netlist=netlist, simulator=simulator,
         )  # fmt: skip
     output.text(report.text())
     if wave is not None:

@@ -62,6 +62,8 @@ class Executor(Protocol):
 DEFAULT_DEVICE = "ecp5-85k"
 INTERFACES = ("stream", "none", "axis", "axi-lite")
 EMITTERS = ("text", "amaranth")
+SIMULATORS = ("verilator", "icarus")
+"""The first always runs; the second replays what it did."""
 PRODUCTS = ("verilog", "bitstream")
 """What a build may stop at."""
 CPU_TARGETS = ("cpu", "x86-64-avx2", "x86-64-avx512")

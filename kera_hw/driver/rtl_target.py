@@ -65,14 +65,14 @@ class RtlExecutor:
             own = self.design.latencies(inputs, batch)
             with scratch("sim") as work:
                 bench = make_bench(self.design.emitted, work, words, batch, latencies=own)
-                outputs = self._run_checked(bench, batch, own)
+                outputs = self.run_checked(bench, batch, own)
         except ToolError as fault:
             raise KeraError([fault.diagnostic]) from None
         ports = self.design.emitted.data_outputs
         named = {port.name: found for port, found in zip(ports, outputs, strict=True)}
         return unpack_outputs(self.design, named, batch)
 
-    def _run_checked(
+    def run_checked(
         self, bench: Bench | SoftwareBench, batch: int, latencies: NDArray[np.uint64] | None
     ) -> tuple[Words, ...]:
         """Words of each output; raises KeraError (K0910) where the circuit does not behave as planned."""

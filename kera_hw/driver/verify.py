@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -10,12 +11,13 @@ from typing import Any, Literal
 import numpy as np
 
 from kera_hw.driver.observing import Observed, observe
-from kera_hw.driver.options import VECTOR_SEED, VECTORS, Executor, TargetOptions
+from kera_hw.driver.options import SIMULATORS, VECTOR_SEED, VECTORS, Executor, TargetOptions, check_choice
 from kera_hw.driver.pace import cycles_text
 from kera_hw.driver.reference import MANY_ITEMS, SwiftReference
 from kera_hw.driver.sampling import map_leaves, random_value
 from kera_hw.driver.session import identity
 from kera_hw.driver.shrink import Mismatch, first_difference, minimise
+from kera_hw.driver.simulations import REPLAYED_ITEMS, IcarusExecutor, NetlistExecutor
 from kera_hw.driver.targets import make_executor
 from kera_hw.driver.values import count_items, read_inputs
 from kera_hw.driver.waves import check_wave, has_wave, trace_comparison
@@ -30,7 +32,7 @@ _WORDS: Mapping[Verdict, str] = {
     "failed": "FAILED", "refused": "not compared",
 }
 # A circuit that departs from its plan, and a tool that breaks off, are the target's fault and not the call's.
-_TARGETS_FAULTS = frozenset({"K0910", "K0951", "K0952"})
+_TARGETS_FAULTS = frozenset({"K0910", "K0924", "K0951", "K0952"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +119,23 @@ class VerifyReport:
 def _facts(plan: Mapping[str, Any]) -> str:
     """The headline of a plan."""
     if "latency_cycles" in plan:
-        estimate = plan["estimate"]
-        cost = ", ".join(f"{estimate[k]} {k.upper()}" for k in ("lut", "ff", "dsp", "bram") if estimate[k])
         latency, interval = cycles_text(plan["latency_cycles"]), cycles_text(plan["initiation_interval"])
         pace = f"latency {latency}, interval {interval} as predicted"
-        return f"{plan['target']}: {pace}; estimated {cost or 'no cells'}"
+        if "simulator" in plan:
+            return f"the first {REPLAYED_ITEMS} items again in Icarus, equal in every cycle"
+        if "cells" in plan:
+            return f"{plan['target']} after synthesis: {_costs(plan['cells'])}"
+        return f"{plan['target']}: {pace}; estimated {_costs(plan['estimate'])}"
     if "code_bytes" in plan:
         return f"{plan['isa']}, {plan['code_bytes']:,} bytes of code"
     if "module_bytes" in plan:
         return f"a module of {plan['module_bytes']:,} bytes"
     return ""
+
+
+def _costs(figures: Mapping[str, Any]) -> str:
+    keys = ("lut", "ff", "dsp", "bram")
+    return ", ".join(f"{figures[key]} {key.upper()}" for key in keys if figures[key]) or "no cells"
 
 
 def verify_export(
@@ -141,6 +150,8 @@ def verify_export(
     wave: Path | None = None,
     files: Mapping[str, SourceFile] | None = None,
     passing: bool = False,
+    netlist: bool = False,
+    simulator: str = SIMULATORS[0],
 ) -> VerifyReport:
     """Runs every target on the same items and compares all result bits with the first target's.
 
@@ -148,19 +159,33 @@ def verify_export(
     passed over, as long as there is another one to compare. Where very many items are asked of ``interp`` as
     the reference, and ``cpu`` is not to be compared, that stands for it, held against it on a share of them.
 
+    With ``netlist`` every circuit is simulated after synthesis as well; ``simulator`` icarus replays the
+    beginning of each simulation there.
+
     ``wave`` takes the waveform of the smallest items that fail on a circuit; of those given where none fails,
     and of the first where none is given. Raises KeraError where the reference refuses, and (K0908) for a
     waveform where no target is a circuit.
     """
     vectors, seed = VECTORS.check(vectors), VECTOR_SEED.check(seed)
+    simulator = check_choice("simulator (`--simulator`)", simulator, SIMULATORS)
     reference, *others = targets
     executors = {reference: make_executor(graph, export, reference, options)}
     refused: dict[str, tuple[Diagnostic, ...]] = {}
-    for name in others:
+
+    def add(name: str, make: Callable[[], Executor]) -> None:
         try:
-            executors[name] = make_executor(graph, export, name, options)
+            executors[name] = make()
         except KeraError as refusal:
             refused[name] = tuple(refusal.diagnostics)
+
+    order = [reference]
+    for name in others:
+        add(name, functools.partial(make_executor, graph, export, name, options))
+        order.append(name)
+        made = executors.get(name)
+        for variant, make in () if made is None else _variants(name, made, netlist, simulator):
+            add(variant, make)
+            order.append(variant)
     if wave is not None:
         check_wave(wave)
         if not any(map(has_wave, executors.values())):
@@ -176,11 +201,27 @@ def verify_export(
         trace_comparison(executors, report.mismatches, inputs, batch, batch - vectors, wave)
     rows = {row.target: row for row in report.rows}
     rows |= {name: Row(name, "refused", faults=faults) for name, faults in refused.items()}
-    report = replace(report, rows=tuple(rows[name] for name in targets))
+    report = replace(report, rows=tuple(rows[name] for name in order))
     severe = not passing or len(executors) == 1
     told = [item for row in report.rows for item in row.faults if row.verdict == "failed" or severe]
     report = replace(report, diagnostics=tuple(told))
-    return _observed(report, graph, export, report.targets, options, inputs, batch, files or {})
+    observing = [name for name in report.targets if name in targets]
+    return _observed(report, graph, export, observing, options, inputs, batch, files or {})
+
+
+def _variants(
+    name: str, executor: Executor, netlist: bool, simulator: str
+) -> Iterator[tuple[str, Callable[[], Executor]]]:
+    """Other simulations of a target's circuit, if it is one, by name."""
+    if not has_wave(executor):
+        return
+    gates = functools.cache(lambda: NetlistExecutor(executor))  # which asks for synthesis, once
+    if netlist:
+        yield f"{name}:netlist", gates
+    if simulator == "icarus":
+        yield f"{name}:icarus", lambda: IcarusExecutor(executor)
+        if netlist:
+            yield f"{name}:netlist:icarus", lambda: IcarusExecutor(gates())
 
 
 def _observed(

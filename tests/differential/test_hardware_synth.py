@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ import pytest
 from kera_hw.driver.hardware import HardwareDesign, design_hardware
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.session import compile_text
-from kera_hw.rtl.emit.verilog import model_text
+from kera_hw.rtl.sim.gates import synthesised
 from kera_hw.rtl.toolchain.cells import read_netlist
-from kera_hw.rtl.toolchain.tools import require
+from kera_hw.rtl.toolchain.nextpnr import CHIPS
 from kera_hw.rtl.toolchain.yosys import run_script
 from kera_hw.support import SourceFile
 from tests.differential.hardware_support import check_rtl
@@ -53,41 +52,19 @@ def _design(name: str, device: str, clock_mhz: float, emitter: str = "text") -> 
     return design_hardware(loaded.graph, export, TargetOptions(device, clock_mhz, emitter=emitter))
 
 
-def _library(family: str) -> str:
-    """The device's simulation models, less their timing, which a cycle simulator does not read."""
-    folder = require("pyosys") / "share" / family
-    text = (folder / "cells_sim.v").read_text()
-    include = re.compile(r'`include "([^"]+)"')
-    while include.search(text):
-        text = include.sub(lambda found: (folder / Path(found.group(1)).name).read_text(), text)
-    # Defaults of unconnected inputs read as drivers; a synthesised netlist connects all of them.
-    text = "`define NO_ICE40_DEFAULT_ASSIGNMENTS\n" + text
-    # The library's ECP5 block RAM has ports and timing, but does nothing.
-    text = re.sub(r"\bmodule DP16KD\b.*?\bendmodule\b", "", text, flags=re.DOTALL)
-    return re.sub(r"\bspecify\b.*?\bendspecify\b", "", text, flags=re.DOTALL)
-
-
-def _synthesised(design: HardwareDesign, family: str, work: Path) -> HardwareDesign:
-    name = design.emitted.name
-    (work / "design.v").write_text(design.emitted.verilog)
-    synthesis = f"synth_{family} -abc9 -top {name}"
-    written = ["write_verilog -noattr netlist.v", "write_json netlist.json"]
-    run_script(["read_verilog -sv design.v", synthesis, *written], work)
-    parts = [(work / "netlist.v").read_text(), _library(family)]
-    if family == "ecp5":
-        parts += [model_text(module) for module in ("MULT18X18D", "DP16KD") if module in parts[0]]
-    return design.with_verilog("\n".join(parts))
-
-
 @pytest.mark.parametrize("family", ("ecp5", "ice40"))
 @pytest.mark.parametrize("name", ("mixed", "filter", "tables", "framed"))
-def test_synthesised_netlist_equals_the_interpreter(name: str, family: str, tmp_path: Path) -> None:
+def test_synthesised_netlist_equals_the_interpreter(name: str, family: str) -> None:
     device, clock = ("ecp5-85k", 150.0) if family == "ecp5" else ("ice40-hx8k", 40.0)
-    check_rtl(_synthesised(_design(name, device, clock), family, tmp_path), 100)
+    design = _design(name, device, clock)
+    check_rtl(design.with_verilog(synthesised(design.emitted, CHIPS[device]).verilog), 100)
 
 
 def _cells(design: HardwareDesign, family: str, work: Path) -> list[dict[str, Any]]:
-    _synthesised(design, family, work)
+    name = design.emitted.name
+    (work / "design.v").write_text(design.emitted.verilog)
+    passes = [f"synth_{family} -abc9 -top {name}", "write_json netlist.json"]
+    run_script(["read_verilog -sv design.v", *passes], work)
     found: dict[str, Any] = json.loads((work / "netlist.json").read_text())
     return list(found["modules"][design.emitted.name]["cells"].values())
 

@@ -2,7 +2,8 @@
 //
 // Usage: sim INPUT OUTPUT ITEMS SEED VALID_PERCENT READY_PERCENT IN_TURN RESET_AT RESETS MAX_CYCLES [WAVE]
 //        sim --serve SEED
-// WAVE is a file, or +fault=N: the planted fault that is in effect.
+// WAVE is a file; behind it may stand +fault=N, the planted fault that is in effect, and +record=FILE, which gets all
+// ports of the wrapper in every cycle, inputs first.
 // The first runs ITEMS items at the pace of random neighbours; the second answers items of standard input one by one.
 // INPUT holds ITEMS rows of IN_ROW words, the beats of every channel one behind the other, then the latency of each
 // item where they have their own. OUTPUT gets a header,
@@ -251,8 +252,19 @@ int main(int argc, char** argv) {
     if (present) put_beat(dut, k, &input[side.item * IN_ROW], side.beat); else put_noise(dut, k);
   };
   auto take = [&](int k, const Side& side) { take_beat(dut, k, &output[side.item * OUT_ROW], side.beat); };
+  FILE* record = nullptr;
+  for (int k = 11; k < argc; k++) if (!strncmp(argv[k], "+record=", 8)) record = fopen(argv[k] + 8, "wb");
+  auto note = [&](const auto& port) { fwrite(port.data(), sizeof port, 1, record); };
   auto edge = [&] {
     DUMP(2 * cycle);
+    if (record) {
+#if STROBES
+      const uint32_t rst = dut.rst;
+      fwrite(&rst, sizeof rst, 1, record);
+#endif
+      note(dut.in_valid); note(dut.in_last); note(dut.data_in); note(dut.out_ready);
+      note(dut.out_valid); note(dut.out_last); note(dut.in_ready); note(dut.data_out);
+    }
     dut.clk = 1; dut.eval(); DUMP(2 * cycle + 1);
     dut.clk = 0; cycle++;
   };
@@ -365,6 +377,7 @@ int main(int argc, char** argv) {
   dut.eval();
   DUMP(2 * cycle);
   dut.final();
+  if (record && fclose(record)) return 2;
 #if VM_TRACE
   if (tracing) trace.close();
 #endif

@@ -86,16 +86,19 @@ class Bench:
         *, latencies: NDArray[np.uint64] | None = None, faulty: bool = False,
     ) -> None:  # fmt: skip
         assert emitted.own_pace == (latencies is not None), "latencies are given where they differ"
-        self._emitted, self._work, self._count = emitted, work, count
+        self._emitted, self.work, self._count = emitted, work, count
         self._program = build_bench(emitted, work, trace, _optimisation(emitted, count), faulty=faulty)
         self._rows, self._latencies = rows_of(emitted, items, count), latencies
         self._written: int | None = None
 
     def run(
         self, traffic: Traffic = UNHINDERED, *, count: int | None = None, trace: Path | None = None,
-        fault: int | None = None, timeout_s: float = 600.0,
+        fault: int | None = None, record: Path | None = None, timeout_s: float = 600.0,
     ) -> SimRun:  # fmt: skip
-        """What comes of the items, or the first ``count``, at that pace. Raises ToolFailed or ToolTimeout."""
+        """What comes of the items, or the first ``count``, at that pace.
+
+        ``record`` gets every port of the wrapper in every cycle. Raises ToolFailed or ToolTimeout.
+        """
         count = self._count if count is None else count
         self._write(count)
         limit = _cycle_limit(self._emitted, count, traffic)
@@ -105,16 +108,17 @@ class Bench:
         argv = [
             str(self._program), "input.bin", "output.bin", *map(str, given),
             *([str(trace.resolve())] if trace else []), *([f"+fault={fault}"] if fault is not None else []),
+            *([f"+record={record.resolve()}"] if record is not None else []),
         ]
-        run_tool("simulation", argv, cwd=self._work, timeout_s=timeout_s)
-        return _results(self._emitted, (self._work / "output.bin").read_bytes(), count)
+        run_tool("simulation", argv, cwd=self.work, timeout_s=timeout_s)
+        return _results(self._emitted, (self.work / "output.bin").read_bytes(), count)
 
     def _write(self, count: int) -> None:
         """The first ``count`` items, and behind them their latencies where those differ."""
         if self._written == count:
             return
         own = b"" if self._latencies is None else np.asarray(self._latencies[:count], dtype="<u8").tobytes()
-        (self._work / "input.bin").write_bytes(self._rows[:count].tobytes() + own)
+        (self.work / "input.bin").write_bytes(self._rows[:count].tobytes() + own)
         self._written = count
 
 
@@ -130,7 +134,7 @@ def _cycle_limit(emitted: Emitted, items: int, traffic: Traffic) -> int:
     return int(start + 40 * slow * item * (items + 10) + 40 * slow * pace.item_cycles)
 
 
-def _sides(emitted: Emitted) -> tuple[list[BundleWords], list[BundleWords]]:
+def sides_of(emitted: Emitted) -> tuple[list[BundleWords], list[BundleWords]]:
     """How the words of inputs and outputs travel."""
     bundles = emitted.port_plan.bundles
     inputs = [BundleWords(bundle) for bundle in bundles if bundle.channel.direction == "input"]
@@ -143,7 +147,7 @@ def rows_of(emitted: Emitted, items: Sequence[Words], count: int) -> Words:
     if len(items) != len(ports):
         raise ValueError(f"the design has {len(ports)} input buses, {len(items)} were given")
     words = {port.name: np.asarray(item, dtype="<u4") for port, item in zip(ports, items)}
-    inputs, _ = _sides(emitted)
+    inputs, _ = sides_of(emitted)
     return np.ascontiguousarray(np.concatenate([side.cut(words, count) for side in inputs], axis=1), "<u4")
 
 
@@ -161,10 +165,10 @@ def build_bench(
     design, wrapper, header = work / "design.v", work / "kera_bench_top.v", work / "kera_bench.h"
     design.write_text(emitted.verilog, encoding="utf-8")
     wrapper.write_text(_wrapper(emitted, faulty), encoding="utf-8")
-    inputs, outputs = _sides(emitted)
+    inputs, outputs = sides_of(emitted)
     plan, core = emitted.port_plan, emitted.core
     values: dict[str, int | str] = {
-        "IN_CHANNELS": _table(inputs), "OUT_CHANNELS": _table(outputs), "OUT_BUS": _bus_words(outputs),
+        "IN_CHANNELS": _table(inputs), "OUT_CHANNELS": _table(outputs), "OUT_BUS": bus_words(outputs),
         "IN_ROW": sum(side.row_words for side in inputs), "OUT_ROW": sum(side.row_words for side in outputs),
         "STROBES": int(emitted.protocol != "none"), "READY": int(emitted.protocol == "stream"),
         "PREDICTED": int(core is not None), "SETTLE": emitted.latency_cycles + 4,
@@ -185,8 +189,14 @@ def build_bench(
     )
 
 
-def _bus_words(sides: Sequence[BundleWords]) -> int:
+def bus_words(sides: Sequence[BundleWords]) -> int:
+    """Words of the bus with the data of all channels of a side."""
     return max(_MIN_WORDS, sum(side.beat_words for side in sides))
+
+
+def control_words(sides: Sequence[BundleWords]) -> int:
+    """Words of a bus with a bit a channel."""
+    return max(_MIN_WORDS, words_of(len(sides)))
 
 
 def _table(sides: Sequence[BundleWords]) -> str:
@@ -211,10 +221,10 @@ def _wrapper(emitted: Emitted, faulty: bool) -> str:
         ports.append("input wire rst")
         connections.append(f".{plan.reset.name}({'~' if plan.reset.active_low else ''}rst)")
     assigns: list[str] = []
-    inputs, outputs = _sides(emitted)
+    inputs, outputs = sides_of(emitted)
     for side, bundles, way, back in (("in", inputs, "input", "output"), ("out", outputs, "output", "input")):
-        width = 32 * _bus_words(bundles)
-        control = 32 * max(_MIN_WORDS, words_of(len(bundles)))
+        width = 32 * bus_words(bundles)
+        control = 32 * control_words(bundles)
         ports.append(f"{way} wire [{width - 1}:0] data_{side}")
         for what, direction in (("valid", way), ("last", way), ("ready", back)):
             ports.append(f"{direction} wire [{control - 1}:0] {side}_{what}")
@@ -243,14 +253,14 @@ def _wrapper(emitted: Emitted, faulty: bool) -> str:
 
 def result_words(emitted: Emitted) -> int:
     """Words of a row of results."""
-    return sum(side.row_words for side in _sides(emitted)[1])
+    return sum(side.row_words for side in sides_of(emitted)[1])
 
 
 def split_rows(emitted: Emitted, rows: Words) -> tuple[tuple[Words, ...], str | None]:
     """Rows of results as the words of each output bus, and what is wrong with them, if anything is."""
     outputs: dict[str, Words] = {}
     low, padded = 0, True
-    for side in _sides(emitted)[1]:
+    for side in sides_of(emitted)[1]:
         joined, clean = side.join(rows[:, low : low + side.row_words])
         outputs |= joined
         padded, low = padded and clean, low + side.row_words

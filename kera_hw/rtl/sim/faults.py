@@ -21,6 +21,7 @@ _PROOF_S = 20.0
 _INDUCTION_STEPS = 4
 # Without the bits that no output depends on; arithmetic stays in words.
 _BIT_BY_BIT = ("simplemap", "splitnets", "opt -purge", "opt_clean -purge")
+_CELL_MODELS = "*_ecp5_*"
 _SPARE = 2
 _CLOCKED = re.compile(r" -port (C|CLK) ")
 _WHAT = {
@@ -59,9 +60,11 @@ class FaultyDesign:
 
     def is_none(self, fault: PlantedFault) -> bool:
         """Whether the change is proved to change nothing that anybody can see."""
+        flat = ["setattr -mod -unset keep_hierarchy *", "flatten", "simplemap"]
         both = [
-            "read_rtlil original.il", f"copy {self.top} kera_gold", fault.command,
-            f"rename {self.top} kera_gate",
+            "read_rtlil original.il", fault.command, *flat, f"rename {self.top} kera_gate",
+            "design -stash gate", "read_rtlil original.il", *flat, f"rename {self.top} kera_gold",
+            "design -copy-from gate kera_gate",
         ]  # fmt: skip
         ways = ([
             # The same results and next contents of all registers, whatever is in these.
@@ -92,11 +95,13 @@ def plant_faults(emitted: Emitted, count: int, seed: int) -> FaultyDesign:
     top = emitted.name
     with scratch("faults") as work:
         (work / "design.v").write_text(emitted.verilog, encoding="utf-8")
-        # As it is simulated, so without the cells of synthesis. What nobody reads is no place for a fault.
+        # As it is simulated, so without the cells of synthesis. What nobody reads is no place for a fault,
+        # and neither is the inside of a model of a device's cell.
         run_script([
-            "read_verilog -sv -nosynthesis design.v", f"hierarchy -check -top {top}", "proc", "flatten",
+            "read_verilog -sv -nosynthesis design.v", f"hierarchy -check -top {top}", "proc",
+            f"setattr -mod -set keep_hierarchy 1 {_CELL_MODELS}", "flatten",
             "opt -purge", "wreduce", *_BIT_BY_BIT, "write_rtlil original.il",
-            f"mutate -list {_SPARE * count} -seed {seed} -o faults.txt",
+            f"mutate -list {_SPARE * count} -seed {seed} -module {top} -o faults.txt",
         ], work)  # fmt: skip
         lines = (work / "faults.txt").read_text("utf-8").splitlines()
         # A fault in a clock makes another clock of it, which no simulation without delays orders.

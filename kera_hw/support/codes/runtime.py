@@ -22,6 +22,9 @@ TABLE: Table = (
     ("K0923", "observations differ",
      "Targets give the same results, but their assertions, cover points or prints do not agree. This is a "
      "bug in the compiler; please report it with the program."),
+    ("K0924", "simulators differ",
+     "Two simulators do not agree on the same Verilog, cycle by cycle, so what it says may be understood in "
+     "more than one way. This is a bug in the compiler; please report it with the program."),
     ("K0904", "input does not fit",
      "A value's name, shape, dtype or range is not what the parameter takes."),
     ("K0905", "unusable argument",
