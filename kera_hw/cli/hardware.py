@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _DEVICE = "A part, such as ecp5-25k; `--device X` and `--target fpga:X` are the same."
 _CLOCK = "Clock to plan for, e.g. 150MHz (default: the device's own)."
-_INTERFACE = "stream (the default: valid/ready), none (at a fixed latency) or axis (AXI4-Stream)."
+_INTERFACE = "stream (the default: valid/ready), none (at a fixed latency), axis (AXI4-Stream) or axi-lite."
 _LANES = "Elements a beat of a tensor over 1,024 bits (default: as many as keep up)."
 _EMITTER = "text (the default, fast), or amaranth: Verilog by way of one Amaranth design."
 _PLAN = "Make the circuit of this plan (of `kera plan --save`, or a plan.json); its options are the plan's."

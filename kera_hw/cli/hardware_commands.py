@@ -157,6 +157,8 @@ def build(
     Examples: kera build fir.kera --fn fir --target fpga:ecp5-85k --clock 150MHz -o build/fir;
     kera build fir.kera --emitter amaranth --emit verilog -o build/fir;
     kera build fir.kera --emit verilog --testbench verilog -o build/fir;
+    kera build dense.kera --interface axis --lanes 4 --emit verilog -o build/dense;
+    kera build dense.kera --interface axi-lite --emit verilog -o build/dense;
     kera build fir.kera --plan build/fir/plan.json -o build/again;
     kera build fir.kera --target wasm -o build/fir; kera build fir.kera --target web -i x=x.npy -o build/page;
     kera build fir.kera --target x86-64-avx2 --emit obj,header -o build/fir

@@ -18,11 +18,14 @@ from kera_hw.driver.hardware import PLANNING_STEPS, HardwareDesign, design_again
 from kera_hw.driver.observed_verilog import file_verilog
 from kera_hw.driver.options import PLACEMENT_SEED, TargetOptions, check_choice
 from kera_hw.driver.receipt import Request, make_receipt
+from kera_hw.driver.registers import driver_text, header_text
 from kera_hw.driver.report import render_report
 from kera_hw.driver.session import Loaded, source_files
 from kera_hw.driver.testbench import KINDS, RANDOM_ITEMS, make_testbench
 from kera_hw.graph import Export, Graph, write_keg
+from kera_hw.rtl.emit.register_map import RegisterMap
 from kera_hw.rtl.emit.template import INSTANCE, amaranth_template, verilog_template
+from kera_hw.rtl.lower.flatten import parameter_buses, result_buses
 from kera_hw.rtl.toolchain.process import ToolError, keep_logs
 from kera_hw.support import Diagnostic, KeraError, Severity
 
@@ -190,6 +193,10 @@ def verilog_files(design: HardwareDesign) -> dict[str, str]:
     files = {f"{name}.v": file_verilog(design), f"{name}_{INSTANCE}.v": verilog_template(name, ports)}
     if emitted.interface in ("stream", "none"):  # others are for tools that know them by their names
         files[f"{name}_{INSTANCE}.py"] = amaranth_template(name, ports, emitted.port_plan)
+    if emitted.interface == "axi-lite":
+        types = {**dict(parameter_buses(design.export)), **dict(result_buses(design.export))}
+        known = name, design.graph.fingerprint, RegisterMap.of(emitted.port_plan), types
+        files |= {f"{name}.h": header_text(*known), f"{name}_driver.py": driver_text(*known)}
     return files
 
 
@@ -201,6 +208,10 @@ def full_plan(design: HardwareDesign, rounds: list[dict[str, Any]] | None = None
         data["rounds"] = [
             {key: row[key] for key in ("scale", "latency_cycles", "lut", "ff", "fmax_mhz")} for row in rounds
         ]
+    plan = design.emitted.port_plan
+    data["channels"] = [channel.to_json() for channel in plan.channels]
+    if plan.interface == "axi-lite":
+        data["registers"] = [entry.to_json() for entry in RegisterMap.of(plan).entries]
     data["ports"] = [port.to_json() for port in design.emitted.port_map]
     data["schedule"] = design.plan.to_json()
     return data

@@ -112,6 +112,13 @@ class Channel:
             return self.lanes * self.values[0].element_bits
         return sum(value.width for value in self.values)
 
+    def to_json(self) -> dict[str, object]:
+        """Plain JSON object."""
+        return {
+            "name": self.name, "direction": self.direction, "values": [value.bus for value in self.values],
+            "beats": self.beats, "lanes": self.lanes or None, "beat_bits": self.beat_bits,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Bundle:

@@ -75,6 +75,13 @@ class Entry:
         """Bytes from an element to the next; of a value that is no tensor, all its bytes."""
         return container_bytes(self.value.element_bits) if self.value.tensor else self.size_bytes
 
+    def to_json(self) -> dict[str, object]:
+        """Plain JSON object."""
+        return {
+            "name": self.name, "direction": self.channel.direction, "offset": self.offset,
+            "size_bytes": self.size_bytes, "container_bytes": self.container, "memory": self.memory,
+        }
+
     def pieces(self, word: int) -> tuple[Piece, ...]:
         """The bits of the value in one of its words."""
         return tuple(self._pieces(word * WORD_BITS))
