@@ -47,7 +47,8 @@ def flat_of(graph: Graph, export: Export) -> FlatDesign:
 def refusal(source: str, **options: object) -> tuple[Diagnostic, SourceFile]:
     graph, file = compiled(source)
     with pytest.raises(KeraError) as caught:
-        plan_hardware(graph, graph.exports[0], TargetOptions(**options), files={"p.kera": file})  # type: ignore[arg-type]
+        asked = TargetOptions(**{"interface": "none", **options})  # type: ignore[arg-type]
+        plan_hardware(graph, graph.exports[0], asked, files={"p.kera": file})
     (found,) = caught.value.diagnostics
     return found, file
 

@@ -145,7 +145,9 @@ class _Split:
     def _keeps(self, loop: For | While) -> bool:
         if isinstance(loop, While):
             return operation_count(loop) > MOST_UNROLLED
-        return loop.count > 1 and (operation_count(loop) > MOST_UNROLLED or self._touches(loop))
+        if loop.count <= 1:  # stays for one inside that does
+            return any(isinstance(one, (For, While)) and self._keeps(one) for one in _inside(loop))
+        return operation_count(loop) > MOST_UNROLLED or self._touches(loop)
 
     def _levels(self, loop: For) -> Iterator[Level]:
         kept = [k for k, item in enumerate(loop.body.body) if any(
@@ -163,6 +165,10 @@ class _Split:
 
 def _within(statement: Statement) -> Iterator[Statement]:
     return statements(Block((statement,)))
+
+
+def _inside(loop: For) -> Iterator[Statement]:
+    return statements(loop.body)
 
 
 def _without_dead_loops(block: Block) -> Block:
