@@ -212,7 +212,7 @@ def _build_software(
 
 def _print_headline(output: Output, data: dict[str, Any]) -> None:
     """The figures and what set the interval."""
-    from kera_hw.driver.pace import interval_text, latency_text, region_text
+    from kera_hw.driver.pace import interval_text, latency_text, memory_text, region_text, reset_text
 
     if output.json:
         return
@@ -223,6 +223,10 @@ def _print_headline(output: Output, data: dict[str, Any]) -> None:
     )
     for region in data["regions"]:
         output.text(region_text(region))
+    for memory in data["memories"]:
+        output.text(memory_text(memory))
+    if data["reset_cycles"]:
+        output.text(reset_text(data["reset_cycles"]))
     if data["recurrence"]:
         output.text(data["recurrence"])
     output.console.print(figures_table(data))

@@ -28,6 +28,7 @@ from kera_hw.rtl.lower.design import FlatLeaf
 from kera_hw.rtl.machine.counts import RoundCounter
 from kera_hw.rtl.machine.rounds import Region
 from kera_hw.rtl.toolchain.process import ToolError
+from kera_hw.schedule.accesses import memories
 from kera_hw.schedule.explain import spell_path
 from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.fpga.netlist import Netlist
@@ -268,8 +269,16 @@ class HardwareDesign:
         }
 
     def memories_json(self) -> list[dict[str, Any]]:
-        """Memories that stand outside of the pipeline."""
-        return []
+        """The memories, with what they are made of: those of the state."""
+        return [
+            {
+                "name": storage.name, "words": storage.entries, "bits": storage.word_bits,
+                "read_ports": storage.read_ports, "style": storage.style,
+                "blocks": storage.read_ports * storage.blocks(self.device),
+                "hands_over": storage.forwards, "distance": storage.distance,
+            }
+            for storage, _ in memories(self.netlist)
+        ]  # fmt: skip
 
     def regions_json(self) -> list[dict[str, Any]]:
         """The loop that stays one, a line of the plan."""

@@ -37,3 +37,20 @@ def region_text(region: Mapping[str, Any]) -> str:
     place = f" of {region['loop']}" if region["loop"] else ""
     through = f"through a pipeline of {latency_text(latency)}"
     return f"The loop{place} stays a loop: {count}, one {every}, {through}."
+
+
+def memory_text(memory: Mapping[str, Any]) -> str:
+    """A sentence on a memory and what it is made of."""
+    blocks, ports = memory.get("blocks", 0), memory["read_ports"]
+    where = " in LUT RAM" if memory.get("style") == "lut" else ""
+    if blocks:
+        where = f" in {blocks} block RAM{'s' if blocks > 1 else ''}"
+    reads = f", {ports} read ports" if ports > 1 else ""
+    over = "; reads are handed what is on its way" if memory.get("hands_over") else ""
+    size = f"{memory['words']:,} words of {memory['bits']} bits"
+    return f"Memory `{memory['name']}`: {size}{where}{reads}{over}."
+
+
+def reset_text(cycles: int) -> str:
+    """A sentence on how long memories take to be initialised."""
+    return f"After a reset, no item is taken for {cycles:,} cycles: memories get their initial words."

@@ -15,6 +15,7 @@ import pytest
 from kera_hw.driver.formal import prove_export
 from kera_hw.driver.hardware import HardwareDesign, plan_hardware
 from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.pace import memory_text
 from kera_hw.driver.packing import pack_leaves
 from kera_hw.driver.rtl_target import scalar_columns, unpack_outputs
 from kera_hw.driver.sampling import random_value
@@ -225,3 +226,16 @@ def test_a_request_that_leaves_no_turn_is_refused() -> None:
     (diagnostic,) = refusal.value.diagnostics
     assert diagnostic.code == "K0603"
     assert "2 that take turns in each item. The smallest interval for them is 2." in diagnostic.message
+
+
+def test_the_plan_says_what_memories_are_made_of() -> None:
+    plan = design_of("counted").plan_json()
+    (memory,) = plan["memories"]
+    assert memory == {
+        "name": "count", "words": 256, "bits": 32, "read_ports": 1, "style": "block", "blocks": 2,
+        "hands_over": True, "distance": 1,
+    }
+    assert plan["reset_cycles"] == 256 and plan["estimate"]["bram"] == 2
+    assert memory_text(memory) == (
+        "Memory `count`: 256 words of 32 bits in 2 block RAMs; reads are handed what is on its way."
+    )
