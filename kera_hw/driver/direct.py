@@ -41,6 +41,7 @@ class _Port:
     shape: tuple[int, ...]
     is_float: bool
     cell: Array | None
+    size_bytes: int
 
 
 class Direct:
@@ -75,11 +76,19 @@ class Direct:
                 if not value.flags.c_contiguous:
                     return NotImplemented
                 places[k] = _address(value)
-            return self._answered(inputs, out)
+            return self._answered(out)
         except (KeyError, OverflowError):
             return NotImplemented
 
-    def _answered(self, inputs: Mapping[str, Any], out: Array | None) -> Any:
+    def _meets_params(self, out: int) -> bool:
+        """Whether results there would be written over what is still to be read."""
+        end = out + self._result.size_bytes
+        return any(
+            port.cell is None and place < end and out < place + port.size_bytes
+            for port, place in zip(self._params, self._places)
+        )
+
+    def _answered(self, out: Array | None) -> Any:
         result = self._result
         if result.cell is not None:
             if out is not None:
@@ -88,7 +97,7 @@ class Direct:
             return result.cell[0]
         if out is None:
             out = np.empty(result.shape, result.dtype)
-        elif not fits(out, result.dtype, result.shape) or _overlaps(out, inputs):
+        elif not fits(out, result.dtype, result.shape) or self._meets_params(_address(out)):
             return NotImplemented
         self._places[len(self._params)] = _address(out)
         self._run(1, self._places, self._memory)
@@ -118,7 +127,9 @@ def _is_plain(kind: Type) -> bool:
 def _port(name: str, kind: Type) -> _Port:
     dtype, is_tensor = numpy_dtype(element_type(kind)), isinstance(kind, TensorType)
     cell = None if is_tensor else np.zeros(1, dtype)
-    return _Port(name, dtype, shape_of(kind), isinstance(element_type(kind), FloatType), cell)
+    shape, is_float = shape_of(kind), isinstance(element_type(kind), FloatType)
+    size_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    return _Port(name, dtype, shape, is_float, cell, size_bytes)
 
 
 def fits(out: object, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
@@ -128,10 +139,6 @@ def fits(out: object, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
     array = cast("Array", out)
     flags = array.flags
     return array.dtype == dtype and array.shape == shape and flags.c_contiguous and flags.writeable
-
-
-def _overlaps(out: Array, inputs: Mapping[str, Any]) -> bool:
-    return any(np.may_share_memory(out, value) for value in inputs.values())
 
 
 def _address(array: Array) -> int:

@@ -59,7 +59,8 @@ class Level:
 
 
 AVX2 = Level(
-    "x86-64-avx2", ("avx2", "bmi1", "bmi2", "fma", "abm", "popcnt"), ("bit-counts", "fma", "rotations"),
+    "x86-64-avx2", ("avx2", "bmi1", "bmi2", "fma", "abm", "popcnt"),
+    ("bit-counts", "fma", "minimum", "rotations"),
     vector_bits=256, vector_registers=16,
 )
 AVX512 = Level(

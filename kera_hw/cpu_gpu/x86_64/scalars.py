@@ -217,6 +217,21 @@ def _root(to: Emitter, args: Sequence[Scalar], sign: Signature) -> Found:
     return to.vgives(f"vsqrt{suffix(sign.result)}", value, value), False
 
 
+def _minimum(negated: bool) -> Rule:
+    """As on lanes (``vectors``): the least both ways round, or'd; the greatest by way of what is negated."""
+
+    def rule(to: Emitter, args: Sequence[Scalar], sign: Signature) -> Found:
+        a, b = (arg.get() for arg in args)
+        turned = sign_mask(to, sign.result, False)
+        if negated:
+            a, b = to.vgives("vpxor", a, turned), to.vgives("vpxor", b, turned)
+        name = f"vmin{suffix(sign.result)}"
+        least = to.vgives("vpor", to.vgives(name, a, b), to.vgives(name, b, a))
+        return to.vgives("vpxor", least, turned) if negated else least, False
+
+    return rule
+
+
 def _rounded(verb: str) -> Rule:
     def rule(to: Emitter, args: Sequence[Scalar], sign: Signature) -> Found:
         value = args[0].get()
@@ -290,6 +305,7 @@ RULES: Mapping[str, Rule] = {
     "bits.popcount": _count("popcnt"), "bits.clz": _count("lzcnt"), "bits.ctz": _count("tzcnt"),
     **{f"floating.{verb}": _float(verb) for verb in ("add", "sub", "mul", "div")},
     "floating.sqrt": _root, **{f"floating.{verb}": _rounded(verb) for verb in ROUNDINGS},
+    "floating.min": _minimum(False), "floating.max": _minimum(True),
     "floating.neg": _sign("vpxor", False), "floating.abs": _sign("vpand", True), "floating.fma": _fused,
     **{f"compare.{verb}": _compare(verb) for verb in _SIGNED},
     "control.select": _select, "convert.cast": _cast, "convert.bitcast": _bitcast,

@@ -306,6 +306,23 @@ def _float(verb: str) -> Rule:
     return rule
 
 
+def _minimum(at: Lanes) -> tuple[VReg, int] | None:
+    """The lesser one both ways round: of two zeros they are both, of a NaN and a number too, and `or` has
+    the sign of either and the exponent of the NaN."""
+    a, b = at.get(0), at.get(1)
+    name = f"vmin{_packed(at.kind)}"
+    return at.gives("vpor", at.gives(name, a, b), at.gives(name, b, a)), 0
+
+
+def _maximum(at: Lanes) -> tuple[VReg, int] | None:
+    """Of what is negated the least, negated."""
+    sign = sign_mask(at.to, at.kind, False)
+    a, b = (at.gives("vpxor", at.get(k), sign) for k in range(2))
+    name = f"vmin{_packed(at.kind)}"
+    least = at.gives("vpor", at.gives(name, a, b), at.gives(name, b, a))
+    return at.gives("vpxor", least, sign), 0
+
+
 def _rounded(verb: str) -> Rule:
     def rule(at: Lanes) -> tuple[VReg, int] | None:
         return at.gives(f"vround{_packed(at.kind)}", at.get(0), ROUNDINGS[verb]), 0
@@ -367,6 +384,7 @@ RULES: Mapping[str, Rule] = {
     "bits.rotl": _rotation(True), "bits.rotr": _rotation(False),
     **{f"floating.{verb}": _float(verb) for verb in ("add", "sub", "mul", "div", "sqrt")},
     **{f"floating.{verb}": _rounded(verb) for verb in ROUNDINGS},
+    "floating.min": _minimum, "floating.max": _maximum,
     "floating.neg": _sign("vpxor", False), "floating.abs": _sign("vpand", True), "floating.fma": _fused,
     **{f"compare.{verb}": _compare(verb) for verb in ("eq", "ne", "lt", "le", "gt", "ge")},
     "control.select": _select, "convert.cast": _cast, "convert.bitcast": _bitcast,
