@@ -115,8 +115,9 @@ def test_a_batch_in_parts(exports: dict[str, Export], monkeypatch: pytest.Monkey
     """Of memory, of a grid's second axis, and of blocks that run together in the interpreter."""
     monkeypatch.setattr("kera_hw.cpu_gpu.ptx.device._BATCH_BYTES", 20_000)
     monkeypatch.setattr("kera_hw.cpu_gpu.ptx.device.MOST_ITEMS_OF_A_LAUNCH", 2)
+    monkeypatch.setattr("kera_hw.cpu_gpu.ptx.device.MOST_ITEMS_IN_TURN", 4)
     monkeypatch.setattr("kera_hw.cpu_gpu.ptx.interpreter.machine.MOST_LANES", 64)
-    for name in ("net", "sorted"):
+    for name in ("net", "smooth", "sorted"):
         args, _ = inputs_of(exports[name], 11, 4)
         wanted = run_leaves(exports[name], args, 11)
         found = results(compile_ptx(exports[name], True), ptx_instance, args, 11)

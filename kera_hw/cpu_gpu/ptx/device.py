@@ -15,6 +15,8 @@ _BATCH_BYTES = 1 << 26
 """Of parameters, results and memory on the device at once; larger batches run in parts."""
 MOST_ITEMS_OF_A_LAUNCH = 65_535
 """Of a grid's second axis."""
+MOST_ITEMS_IN_TURN = 4_096
+"""Of a launch whose items come one after another, so that none takes long; the state stays between them."""
 
 
 class Device(Protocol):
@@ -46,6 +48,7 @@ class Instance:
         each = sum(one.size * element_bytes(one.element) for one in (*module.params, *module.results))
         each += 0 if module.plan.in_turn else module.plan.item_bytes
         most = max(1, _BATCH_BYTES // max(each, 1))
+        most = min(most, MOST_ITEMS_IN_TURN) if module.plan.in_turn else most
         results = [np.empty((items, *one.shape), native_dtype(one.element)) for one in module.results]
         for first in range(0, items, most):
             part = slice(first, min(first + most, items))
