@@ -69,6 +69,15 @@ pub fn rows(x: [i16; 12, 9]) -> [i16; 12, 9] {
     y
 }
 
+/// A single element that one region leaves for another, in a loop that may not be unrolled.
+pub fn passed(x: [i16; 90]) -> (i32, i16) {
+    let mut kept = [7i16; 3];
+    for i in 0..90 { kept[(x[i] & 1) as u8] += x[i]; }
+    let mut sum: i32 = 0;
+    for i in 0..90 { sum += mul_wide(x[i], kept[(x[89 - i] & 1) as u8]); }
+    (sum, kept[0] ^ kept[2])
+}
+
 /// Floats in 64 lanes, folded by halves.
 pub fn inner(x: [f32; 192], y: [f32; 192]) -> f32 { dot(x, y) }
 """
@@ -99,6 +108,8 @@ def items(name: str, count: int) -> dict[str, Any]:
             return {"x": small(80), "by": small()}
         case "histogram":
             return {"x": rng.integers(0, 16, (count, 300)).astype(np.uint8)}
+        case "passed":
+            return {"x": small(90)}
         case "rows":
             return {"x": small(12, 9)}
         case _:
@@ -122,7 +133,7 @@ def bits(value: Any) -> list[bytes]:
     return [np.ascontiguousarray(part).tobytes() for part in parts]
 
 
-@pytest.mark.parametrize("name", ["matmul", "centred", "histogram", "rows", "inner"])
+@pytest.mark.parametrize("name", ["matmul", "centred", "histogram", "rows", "passed", "inner"])
 def test_a_process_gives_the_bits_in_the_cycles_planned(path: Path, name: str) -> None:
     """Unhindered, where the cycles of items are the plan's; then with stalls, and a reset in mid-flight."""
     design, given = planned(path, name), items(name, 4)

@@ -87,6 +87,10 @@ def nests_of(program: LoopProgram) -> Regions:
     memories = {buffer.name: buffer for buffer in _memories(program, live)}
     split = _Split(frozenset(memories))
     split.run(live.body)
+    for buffer in program.of_kind("result"):
+        users = sum(any(buffer.name in touched(nest, what) for what in (Load, Store)) for nest in split.nests)
+        if users > 1 and buffer.name not in memories:
+            raise NoProcess(f"A small result of `{program.name}` is written by several regions.")
     return Regions(program, tuple(split.nests), tuple(memories.values()))
 
 
@@ -99,7 +103,7 @@ def _memories(program: LoopProgram, body: Block) -> Iterator[Buffer]:
         if buffer.kind in ("param", "result") and large:
             yield buffer
     for statement in body.body:
-        if isinstance(statement, Alloc) and statement.buffer.size > 1:
+        if isinstance(statement, Alloc):
             yield statement.buffer
 
 
