@@ -21,7 +21,7 @@ from kera_hw.rtl.emit.naming import inner_name, module_name
 from kera_hw.rtl.emit.ports import Pace, PortPlan, Value, plan_ports
 from kera_hw.rtl.lower.design import FlatLeaf
 from kera_hw.rtl.lower.ports import bus_widths, parameter_buses, place_leaves, result_buses
-from kera_hw.rtl.machine.nest_round import RegionDesign
+from kera_hw.rtl.machine.nest_round import RegionDesign, exchange_bus
 from kera_hw.rtl.machine.nests import NoProcess, Regions, nests_of, touched
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.schedule.explain import Refusal
@@ -100,7 +100,7 @@ class ProcessDesign(HardwareDesign):
     @cached_property
     def process(self) -> ProcessPlan:
         """What the controller is made from."""
-        from kera_hw.rtl.emit.process import ProcessPlan, RegionPart
+        from kera_hw.rtl.emit.process import ProcessPlan, RegionPart, Repeat
         from kera_hw.rtl.emit.storages import storage_parameters
 
         name = module_name(self.export.name)
@@ -125,7 +125,12 @@ class ProcessDesign(HardwareDesign):
             memory: storage_parameters(storage, reads, self.style)
             for memory, (storage, reads) in memories.items()
         }
-        return ProcessPlan(tuple(made), given, channels, self.ports)
+        assert self.regions is not None
+        repeats = tuple(
+            Repeat(exchange_bus(group.loop.var), group.loop.count, group.first, group.last)
+            for group in self.regions.groups
+        )
+        return ProcessPlan(tuple(made), repeats, given, channels, self.ports)
 
     def _memory_of(self, value: Value, direction: str) -> str:
         """The buffer that a channel fills or empties."""
@@ -184,8 +189,11 @@ class ProcessDesign(HardwareDesign):
         """Every region, in order, and when it runs."""
         rows: list[dict[str, Any]] = []
         start = max(channel.beats for channel in self.ports.inputs)
-        for part, run in zip(self.parts, self.process.regions):
-            levels = part.region.nest.levels
+        assert self.regions is not None
+        for number, (part, run) in enumerate(zip(self.parts, self.process.regions)):
+            levels, runs = part.region.nest.levels, 1
+            for group in self.regions.around(number):
+                runs *= group.loop.count
             place = next((level.loop.place for level in levels if level.loop.place is not None), None)
             rows.append({
                 "loop": None if place is None else f"{place.path}:{place.line}",
@@ -193,6 +201,7 @@ class ProcessDesign(HardwareDesign):
                 "latency_cycles": part.plan.latency_cycles,
                 "initiation_interval": part.plan.initiation_interval,
                 "starts_at": start,
+                "runs": runs,
                 "cycles": run.cycles,
             })
             start += run.cycles

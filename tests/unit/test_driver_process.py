@@ -78,6 +78,23 @@ pub fn passed(x: [i16; 90]) -> (i32, i16) {
     (sum, kept[0] ^ kept[2])
 }
 
+/// Two loops beside each other in a third, whose counter both read.
+pub fn turns(x: [i16; 90]) -> [i16; 90] {
+    let mut y = x;
+    let mut z = [0i16; 90];
+    let mut most: i16 = 5;
+    for s in 0..3 {
+        for i in 0..90 { z[i] = y[89 - i] + (s as i16); }
+        for i in 0..90 {
+            y[i] = z[i] ^ y[i];
+            most = max(most, y[i]);
+        }
+        most -= 3;
+    }
+    y[7] = most;
+    y
+}
+
 /// Floats in 64 lanes, folded by halves.
 pub fn inner(x: [f32; 192], y: [f32; 192]) -> f32 { dot(x, y) }
 """
@@ -108,7 +125,7 @@ def items(name: str, count: int) -> dict[str, Any]:
             return {"x": small(80), "by": small()}
         case "histogram":
             return {"x": rng.integers(0, 16, (count, 300)).astype(np.uint8)}
-        case "passed":
+        case "passed" | "turns":
             return {"x": small(90)}
         case "rows":
             return {"x": small(12, 9)}
@@ -133,7 +150,9 @@ def bits(value: Any) -> list[bytes]:
     return [np.ascontiguousarray(part).tobytes() for part in parts]
 
 
-@pytest.mark.parametrize("name", ["matmul", "centred", "histogram", "rows", "passed", "inner"])
+@pytest.mark.parametrize("name", [
+    "matmul", "centred", "histogram", "rows", "passed", "turns", "inner",
+])  # fmt: skip
 def test_a_process_gives_the_bits_in_the_cycles_planned(path: Path, name: str) -> None:
     """Unhindered, where the cycles of items are the plan's; then with stalls, and a reset in mid-flight."""
     design, given = planned(path, name), items(name, 4)

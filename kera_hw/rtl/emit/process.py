@@ -43,10 +43,21 @@ class RegionPart:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeat:
+    """Regions ``first`` to ``last`` run ``count`` times; ``bus`` carries the number of the time."""
+
+    bus: str
+    count: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessPlan:
     """The whole: ``memories`` by name with what their module is told; ``channels`` that reach one."""
 
     regions: tuple[RegionPart, ...]
+    repeats: tuple[Repeat, ...]
     memories: Mapping[str, StorageParameters]
     channels: Mapping[str, str]
     ports: PortPlan
@@ -54,7 +65,19 @@ class ProcessPlan:
     @property
     def run_cycles(self) -> int:
         """From the start of the first region to the end of the last."""
-        return sum(region.cycles for region in self.regions)
+        return self.cycles_of(0, len(self.regions) - 1, self.repeats)
+
+    def cycles_of(self, first: int, last: int, repeats: Sequence[Repeat]) -> int:
+        """From the start of a region to the end of another, by way of these repeats."""
+        total, at = 0, first
+        while at <= last:
+            found = outermost(repeats, at)
+            if found is None:
+                total, at = total + self.regions[at].cycles, at + 1
+                continue
+            inner = self.cycles_of(found.first, found.last, [one for one in repeats if one is not found])
+            total, at = total + found.count * (inner + 1) - 1, found.last + 1
+        return total
 
     def pace(self) -> Pace:
         """Cycles of an item, nothing stalling."""
@@ -70,6 +93,11 @@ class ProcessPlan:
     def _reading(self, channel: str) -> int:
         memory = self.channels.get(channel)
         return 0 if memory is None else self.memories[memory].latency_cycles
+
+
+def outermost(repeats: Sequence[Repeat], first: int) -> Repeat | None:
+    """Of the repeats that begin with a region, that which lasts longest."""
+    return max((one for one in repeats if one.first == first), key=lambda one: one.last, default=None)
 
 
 class ProcessCore:
@@ -111,10 +139,8 @@ class _Build:
         m = self._m
         busy, start, finished = Signal(name="busy"), Signal(name="start"), Signal(name="finished")
         full = [self._load(end, finished) for end in self._ends if end.channel.direction == "input"]
-        begin: Value = start
-        for number, region in enumerate(self._process.regions):
-            begin = self._region(number, region, begin)
-        m.d.comb += finished.eq(begin)
+        process = self._process
+        m.d.comb += finished.eq(self._sequence(0, len(process.regions) - 1, start, process.repeats))
         pending = [self._send(end, finished) for end in self._ends if end.channel.direction == "output"]
         m.d.comb += start.eq(Cat(*full).all() & ~busy & ~Cat(*pending).any() & ~in_reset())
         with m.If(finished):
@@ -187,6 +213,35 @@ class _Build:
         return pending
 
     # Regions
+
+    def _sequence(self, first: int, last: int, begin: Value, repeats: Sequence[Repeat]) -> Value:
+        """Whether the last of these regions ends, each begun by the end of the one before."""
+        at = first
+        while at <= last:
+            found = outermost(repeats, at)
+            if found is None:
+                begin, at = self._region(at, self._process.regions[at], begin), at + 1
+                continue
+            begin = self._repeat(found, begin, [one for one in repeats if one is not found])
+            at = found.last + 1
+        return begin
+
+    def _repeat(self, repeat: Repeat, begin: Value, repeats: Sequence[Repeat]) -> Value:
+        """Whether the regions have run for the last time; between two times lies a cycle."""
+        m, name = self._m, repeat.bus
+        number = Signal(range(max(2, repeat.count)), name=f"{name}_number")
+        again = Signal(name=f"{name}_again")
+        at_last = Signal(name=f"{name}_at_last", init=int(repeat.count == 1))
+        self._signals[name] = number
+        ended = self._sequence(repeat.first, repeat.last, begin | again, repeats)
+        m.d.sync += again.eq(ended & ~at_last)
+        if repeat.count > 1:
+            with m.If(ended):
+                m.d.sync += [
+                    number.eq(Mux(at_last, 0, number + 1)),
+                    at_last.eq(~at_last & (number == repeat.count - 2)),
+                ]
+        return ended & at_last
 
     def _region(self, number: int, region: RegionPart, start: Value) -> Signal:
         """Whether the region ends in this cycle."""

@@ -5,17 +5,19 @@ evaluation. What depends on data has no such distance, and counts as next to eac
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kera_hw.loops.evaluator import Evaluation
-from kera_hw.loops.program import Affine, Buffer, Literal, Load, Op, Statement, Store
+from kera_hw.loops.program import Affine, Buffer, Literal, Load, Op, Statement, Store, Var
 from kera_hw.loops.rewrite import touches
-from kera_hw.rtl.machine.nests import Nest
+from kera_hw.rtl.machine.nests import Nest, Regions
 
 FAR = 1 << 30
 """Of a memory that nothing reads and writes."""
@@ -31,12 +33,20 @@ class _Placed:
     rounds: NDArray[Any]
 
 
-def least_distance(nests: Sequence[Nest], buffer: Buffer) -> int:
-    """The least of all regions that read a memory and write it."""
-    return min((_distance(nest, buffer) for nest in nests), default=FAR)
+def least_distance(regions: Regions, buffer: Buffer) -> int:
+    """The least of all regions that read a memory and write it, in every round of loops around them."""
+    found = FAR
+    for number, nest in enumerate(regions.nests):
+        loops = [group.loop for group in regions.around(number)]
+        if prod(loop.count for loop in loops) * nest.rounds > _MOST_ROUNDS:
+            loops = []  # with counters unknown, what depends on them counts as next to each other
+        for counts in product(*(range(loop.count) for loop in loops)):
+            outer = {loop.var: count for loop, count in zip(loops, counts)}
+            found = min(found, _distance(nest, buffer, outer))
+    return found
 
 
-def _distance(nest: Nest, buffer: Buffer) -> int:
+def _distance(nest: Nest, buffer: Buffer, outer: Mapping[Var, int]) -> int:
     whole = nest.body.body
     inside = [item for item in whole if touches(item, buffer.name)]
     if not inside or nest.rounds == 1:
@@ -45,6 +55,11 @@ def _distance(nest: Nest, buffer: Buffer) -> int:
         return 1
     evaluation = Evaluation(nest.rounds)
     counters = _counters(nest, evaluation)
+    for var, count in outer.items():
+        evaluation.set(var, np.full(nest.rounds, count, np.int64), evaluation.root)
+    for statement in nest.before:
+        if isinstance(statement, Op):
+            _try(evaluation, statement)
     found: list[tuple[_Numbers, _Numbers, bool]] = []
     for placed in _placed(nest, counters):
         statement = placed.statement

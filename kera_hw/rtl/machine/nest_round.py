@@ -59,7 +59,7 @@ def region_designs(
     """A design for every region, or why there is none (K06xx)."""
     found: list[RegionDesign] = []
     saved = store.origin
-    distances = {buffer.name: least_distance(regions.nests, buffer) for buffer in regions.memories}
+    distances = {buffer.name: least_distance(regions, buffer) for buffer in regions.memories}
     try:
         for number in range(len(regions.nests)):
             how = export, regions, number, store, interval, carry_logic
@@ -116,7 +116,10 @@ class _Region:
         self._counters = params[2 * count : 3 * count]
         self._taken = len(inputs)
         walker = Walker(builder, self._meter, tables=True)
+        rounds = {group.loop.var: group.loop.count for group in self._regions.around(self._number)}
         for var, ref in zip(self._takes, params[3 * count :]):
+            if var in rounds:
+                builder.assume(ref, Interval(0, rounds[var] - 1))
             walker.define(var, ref)
         self._buffers(walker, params[3 * count + len(self._takes) :], leaves)
         walker.run(nest.before)

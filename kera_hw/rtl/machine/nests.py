@@ -6,7 +6,7 @@ or that which it follows at the program's end; other straight code is a region o
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kera_hw.loops.program import (
@@ -73,25 +73,44 @@ class Nest:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Regions ``first`` to ``last`` run in turn for every round of a loop around them."""
+
+    loop: For
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class Regions:
-    """The regions in order, and the buffers that are memories."""
+    """The regions in order, the loops around several of them, and the buffers that are memories."""
 
     program: LoopProgram
     nests: tuple[Nest, ...]
+    groups: tuple[Group, ...]
     memories: tuple[Buffer, ...]
+
+    def around(self, number: int) -> list[Group]:
+        """The loops around a region."""
+        return [group for group in self.groups if group.first <= number <= group.last]
 
 
 def nests_of(program: LoopProgram) -> Regions:
     """The regions of a program. Raises NoProcess."""
     live = _without_dead_loops(program.body)
     memories = {buffer.name: buffer for buffer in _memories(program, live)}
-    split = _Split(frozenset(memories))
-    split.run(live.body)
+    while True:
+        split = _Split(memories)
+        try:
+            split.run(live.body)
+            break
+        except _MoreMemories as found:
+            memories |= {buffer.name: buffer for buffer in found.buffers}
     for buffer in program.of_kind("result"):
         users = sum(any(buffer.name in touched(nest, what) for what in (Load, Store)) for nest in split.nests)
         if users > 1 and buffer.name not in memories:
             raise NoProcess(f"A small result of `{program.name}` is written by several regions.")
-    return Regions(program, tuple(split.nests), tuple(memories.values()))
+    return Regions(program, tuple(split.nests), tuple(split.groups), tuple(memories.values()))
 
 
 def _memories(program: LoopProgram, body: Block) -> Iterator[Buffer]:
@@ -107,11 +126,20 @@ def _memories(program: LoopProgram, body: Block) -> Iterator[Buffer]:
             yield statement.buffer
 
 
+class _MoreMemories(Exception):
+    """Buffers that lie between regions as well."""
+
+    def __init__(self, buffers: Sequence[Buffer]) -> None:
+        super().__init__()
+        self.buffers = buffers
+
+
 class _Split:
-    def __init__(self, memories: frozenset[str]) -> None:
+    def __init__(self, memories: Mapping[str, Buffer]) -> None:
         self._memories = memories
         self._before: list[Statement] = []
         self.nests: list[Nest] = []
+        self.groups: list[Group] = []
 
     def run(self, body: Sequence[Statement]) -> None:
         for statement in body:
@@ -119,8 +147,7 @@ class _Split:
                 continue
             if isinstance(statement, For) and self._keeps(statement):
                 self._close_touching()
-                self.nests.append(Nest(tuple(self._before), tuple(self._levels(statement))))
-                self._before = []
+                self._loop(statement)
                 continue
             if any(isinstance(item, (For, While)) and self._keeps(item) for item in _within(statement)):
                 raise NoProcess("A loop that stays one stands in a branch.")
@@ -134,6 +161,44 @@ class _Split:
         elif self._before:
             last = self.nests[-1]
             self.nests[-1] = Nest(last.before, last.levels, (*last.after, *self._before))
+            self._before = []
+
+    def _loop(self, loop: For) -> None:
+        """A nest, or where loops stand beside each other inside, regions that run in turn for every round."""
+        if self._is_nest(loop):
+            self.nests.append(Nest(tuple(self._before), tuple(self._levels(loop))))
+            self._before = []
+            return
+        # What it carries lies in memories of a word: its regions are apart.
+        carried = [Buffer(f"carried.{item.inner.name}", item.inner.type, ()) for item in loop.carried]
+        own = [*carried, *(item.buffer for item in loop.body.body if isinstance(item, Alloc))]
+        if any(buffer.name not in self._memories for buffer in own):
+            raise _MoreMemories(own)
+        for item, buffer in zip(loop.carried, carried):
+            self._before.append(Store(buffer.name, (), item.initial))
+        if self._before:
+            self.nests.append(Nest(tuple(self._before), ()))
+            self._before = []
+        first = len(self.nests)
+        begin = (Load(item.inner, buffer.name, ()) for item, buffer in zip(loop.carried, carried))
+        end = (Store(buffer.name, (), value) for buffer, value in zip(carried, loop.body.yields))
+        self.run((*begin, *loop.body.body, *end))
+        self.groups.append(Group(loop, first, len(self.nests) - 1))
+        for item, buffer in zip(loop.carried, carried):
+            self._before.append(Load(item.outer, buffer.name, ()))
+
+    def _is_nest(self, loop: For) -> bool:
+        kept = self._kept(loop)
+        if not kept:
+            return True
+        inner = loop.body.body[kept[0]]
+        return len(kept) == 1 and isinstance(inner, For) and self._is_nest(inner)
+
+    def _kept(self, loop: For) -> list[int]:
+        """Where in a loop's body others stay loops."""
+        return [k for k, item in enumerate(loop.body.body) if any(
+            isinstance(one, (For, While)) and self._keeps(one) for one in _within(item)
+        )]
 
     def _close_touching(self) -> None:
         """Straight code that reaches memories is a region of its own."""
@@ -154,15 +219,12 @@ class _Split:
         return operation_count(loop) > MOST_UNROLLED or self._touches(loop)
 
     def _levels(self, loop: For) -> Iterator[Level]:
-        kept = [k for k, item in enumerate(loop.body.body) if any(
-            isinstance(one, (For, While)) and self._keeps(one) for one in _within(item)
-        )]
+        kept = self._kept(loop)
         if not kept:
             yield Level(loop, None)
             return
         inner = loop.body.body[kept[0]]
-        if len(kept) > 1 or not isinstance(inner, For):
-            raise NoProcess("Inside a loop that stays one stand others beside each other, or in a branch.")
+        assert isinstance(inner, For), "a nest has loops alone"
         yield Level(loop, kept[0])
         yield from self._levels(inner)
 

@@ -27,10 +27,9 @@ TABLE: Table = (
      "it found. Allow more latency, try another `--seed`, or ask for a slower clock."),
     ("K0610", "too large to unroll",
      "The function unrolls to more operations, or has more values at its ports, than one pipeline can hold. "
-     "Loops that stay loops do not make it fit either: those that a process is made of stand one inside "
-     "another, with no branch around them and no others beside them inside a loop, and their interface has "
-     "a handshake. The message names the loops that most operations come from. Export a smaller piece, such "
-     "as a loop's body, and stream over it."),
+     "Loops that stay loops do not make it fit either: those that a process is made of stand in no branch, "
+     "and its interface has a handshake. The message names the loops that most operations come from. Export "
+     "a smaller piece, such as a loop's body, and stream over it."),
     ("K0611", "state too large for registers",
      "A stream's state of this size is kept in RAM, where a word is read or written at a time: by an index, "
      "under conditions or in loops, in the latest version. The message says what else is done with it. "
