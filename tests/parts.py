@@ -26,10 +26,11 @@ from kera_hw.loops.program import (
 from kera_hw.loops.rewrite import defined, indexing, used
 from kera_hw.numerics.arrays import Array
 from kera_hw.ops.intervals import Interval
-from kera_hw.rtl.lower import Carried, FlatDesign, Given, flatten_block
+from kera_hw.rtl.lower import FlatDesign
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.storage import memories_of, words_of
 from kera_hw.types import IntType, TensorType, Type, numpy_dtype
+from tests.flat_blocks import Carried, Given, flatten_block
 
 
 class Parts:

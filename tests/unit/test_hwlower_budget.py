@@ -1,6 +1,7 @@
 """The budget of a flat design counts what is made: what unrolling knows costs nothing."""
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from kera_hw.ops.registry import OPS
 from kera_hw.rtl.lower import FlatDesign, flatten, flatten_export, storage
 from kera_hw.rtl.lower.budget import NODE_BUDGET, STEP_BUDGET, Meter, weight
 from kera_hw.support import Diagnostic, SourceFile
+from kera_hw.types import IntType
 
 PROGRAMS = sorted((Path(__file__).parents[1] / "programs").glob("*.kera"))
 BITONIC = """
@@ -91,6 +93,20 @@ pub fn f(x: [u8; 4]) -> [u8; 4] {
     found = flatten_export(export, Store())
     assert isinstance(found, Diagnostic) and found.code == "K0610"
     assert f"more steps than the {STEP_BUDGET:,}" in found.message
+
+
+def test_calls_that_double_are_not_written_out() -> None:
+    """What 2^60 calls would be is refused as soon as it is more than any circuit."""
+    store, kind = Store(), IntType(8, False)
+    param = store.param(0, kind)
+    body = store.region([kind], [store.op("integer.mul", param, store.op("integer.add", param, param))])
+    for _ in range(60):
+        once = store.op("control.call", param, region=body)
+        body = store.region([kind], [store.op("control.call", once, region=body)])
+    start = time.process_time()
+    found = flatten_export(Export("f", "fn", (("x", kind),), kind, body), Store())
+    assert isinstance(found, Diagnostic) and found.code == "K0610"
+    assert time.process_time() - start < 60
 
 
 def test_what_counts() -> None:

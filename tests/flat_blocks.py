@@ -1,7 +1,6 @@
 """Part of a loop program as a flat design: what a round of a kept loop does, or straight code between loops.
 
-Whoever keeps loops says what comes in and goes out of a block; within it loops are unrolled as ever. A round
-of a loop is then what an item of a stream is, and is planned, mapped and simulated as one.
+A test says what comes in and goes out of a block; within it loops are unrolled as ever.
 """
 from __future__ import annotations
 
