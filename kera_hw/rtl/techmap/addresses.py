@@ -7,7 +7,6 @@ neither a check of its index nor care for reads close behind a write. Other addr
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -141,19 +140,22 @@ def _scalar(kind: Type) -> Type:
     return IntType(element.width_bits, False) if isinstance(element, FloatType) else element
 
 
-def _unrolled(course: Course, count: int) -> list[int]:
+def _unrolled(course: Course, count: int) -> _Integers:
     """The first values of a course."""
-    values, start = course.values, course.repeats_from
-    period = len(values) - start
-    return [values[k] if k < len(values) else values[start + (k - start) % period] for k in range(count)]
+    values, start = np.array(course.values, dtype=np.int64), course.repeats_from
+    steps = np.arange(count)
+    return values[np.where(steps < len(values), steps, start + (steps - start) % (len(values) - start))]
 
 
-def _gap(first: Iterable[int], second: Iterable[int]) -> int:
-    """The least m >= 1 with second[k + m] == first[k] for some k; very many where there is none."""
-    last: dict[int, int] = {}
-    least = _FAR
-    for k, (one, other) in enumerate(zip(first, second)):
-        if other in last:
-            least = min(least, k - last[other])
-        last[one] = k
-    return least
+def _gap(first: _Integers, second: _Integers) -> int:
+    """The least m >= 1 with second[k + m] == first[k] for some k; very many where there is none.
+
+    Of all places in order, value by value, such two are neighbours: between others lies a closer pair.
+    """
+    count = len(first)
+    value, place = np.concatenate([second, first]), np.tile(np.arange(count), 2)
+    is_first = np.repeat([False, True], count)
+    order = np.lexsort((is_first, place, value))
+    value, place, is_first = value[order], place[order], is_first[order]
+    pairs = is_first[:-1] & ~is_first[1:] & (value[:-1] == value[1:])
+    return int((place[1:] - place[:-1])[pairs].min(initial=_FAR))
