@@ -18,6 +18,7 @@ from kera_hw.loops.program import Load
 from kera_hw.loops.transforms.planner import planned
 from kera_hw.rtl.emit.layout import Layout, control_of
 from kera_hw.rtl.emit.naming import inner_name, module_name
+from kera_hw.rtl.emit.portplan import addressed, axi_lite_cost, value_of
 from kera_hw.rtl.emit.ports import Pace, PortPlan, Value, plan_ports
 from kera_hw.rtl.lower.design import FlatLeaf
 from kera_hw.rtl.lower.ports import bus_widths, parameter_buses, place_leaves, result_buses
@@ -33,7 +34,6 @@ from kera_hw.schedule.plan import Plan, Resources
 from kera_hw.schedule.planner import over_capacity
 from kera_hw.schedule.verifier import verify_plan
 from kera_hw.support import Diagnostic, KeraError, Severity
-from kera_hw.types import TensorType
 
 if TYPE_CHECKING:
     from kera_hw.rtl.emit.process import ProcessPlan
@@ -87,15 +87,12 @@ class ProcessDesign(HardwareDesign):
         buses = parameter_buses(self.export), result_buses(self.export)
         inputs, outputs = (
             [
-                Value(
-                    bus, width, k, kind.size if isinstance(kind, TensorType) else 1,
-                    isinstance(kind, TensorType),
-                )
+                value_of(k, bus, width, kind)
                 for k, ((bus, kind), (_, width)) in enumerate(zip(side, bus_widths(side), strict=True))
             ]
             for side in buses
         )  # fmt: skip
-        return plan_ports(inputs, outputs, self.interface, "stream", 1, lanes=1)
+        return addressed(plan_ports(inputs, outputs, self.interface, "stream", 1, lanes=1))
 
     @cached_property
     def process(self) -> ProcessPlan:
@@ -141,7 +138,8 @@ class ProcessDesign(HardwareDesign):
 
     @property
     def pace(self) -> Pace:
-        return self.process.pace()
+        own = self.process.pace()
+        return self.ports.software_pace(own) if self.interface == "axi-lite" else own
 
     @property
     def least_pace(self) -> Pace:
@@ -174,6 +172,9 @@ class ProcessDesign(HardwareDesign):
         bits = sum(max(1, (count - 1).bit_length()) for count in counts)
         lut += 2 * bits + _CONTROLLER_LUTS * (len(self.parts) + 1)
         ff += bits + _CONTROLLER_FFS * (len(self.parts) + 1)
+        if self.interface == "axi-lite":
+            shell = axi_lite_cost(self.ports, device)
+            lut, ff, bram = lut + round(shell.lut), ff + shell.ff, bram + shell.bram
         return Resources(lut, ff, dsp, bram, min(part.plan.estimate.fmax_mhz for part in self.parts))
 
     @property
@@ -232,7 +233,7 @@ def plan_process(
     name_notes: tuple[Diagnostic, ...], progress: Callable[[str], None],
 ) -> ProcessDesign:
     """The export as a process. Raises KeraError (K06xx) where it is none, or not as was asked."""
-    if options.interface in ("none", "axi-lite") or options.latency is not None or options.emitter != "text":
+    if options.interface == "none" or options.latency is not None or options.emitter != "text":
         raise KeraError([Diagnostic("K0610", f"`{export.name}` as a process has channels.")])
     regions = _regions(lowering)
     _check(regions, export)
@@ -257,6 +258,10 @@ def plan_process(
         program, export, options, lowering, most.mappings, most.choice, clock_mhz, scale, name_notes,
         regions=regions, parts=parts,
     )  # fmt: skip
+    large = [channel for channel in found.ports.channels if channel.in_beats]
+    if options.interface == "axi-lite" and any(channel.words > channel.beats for channel in large):
+        message = f"`{export.name}` as a process takes an element in every cycle, and software has words."
+        raise KeraError([Diagnostic("K0610", message)])
     _same_memories(found)
     if options.interval is not None and found.pace.initiation_interval > options.interval:
         message = f"`{export.name}` as a process takes {found.pace.initiation_interval:,} cycles an item."

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib.memory import Memory, ReadPort, WritePort
 
-from kera_hw.rtl.emit.channels import ChannelCore, Endpoint, in_reset, own_domain
-from kera_hw.rtl.emit.ports import AXI_LITE, BYTE_BITS, INTERRUPT, WORD_BITS
+from kera_hw.rtl.emit.channels import Endpoint, in_reset, own_domain
+from kera_hw.rtl.emit.ports import AXI_LITE, BYTE_BITS, INTERRUPT, WORD_BITS, PortPlan
 from kera_hw.rtl.emit.register_map import (
     AUTO_RESTART_BIT,
     CONTROL,
@@ -73,10 +74,19 @@ class _Window:
     busy: Signal
 
 
+class Channelled(Protocol):
+    """A circuit with channels, which ``build`` adds to a module."""
+
+    endpoints: tuple[Endpoint, ...]
+    plan: PortPlan
+
+    def build(self, module: Module) -> None: ...
+
+
 class AxiLiteShell(Elaboratable):
     """The top module."""
 
-    def __init__(self, core: ChannelCore) -> None:
+    def __init__(self, core: Channelled) -> None:
         self.core, self.plan = core, core.plan
         self.map = RegisterMap.of(self.plan)
         self.signals = {port.name: Signal(port.width, name=port.name) for port in self.plan.ports}
@@ -279,26 +289,34 @@ class AxiLiteShell(Elaboratable):
     def _feed(self, m: Module, window: _Window, end: Endpoint) -> None:
         """Sends the words of a parameter's memory into its channel."""
         entry, name = window.entry, end.channel.name
-        parts = max(1, entry.container // WORD_BYTES)
+        parts, shares = entry.parts, entry.beats_a_word
         word, have = Signal(range(entry.words + 1), name=f"{name}_word"), Signal(name=f"{name}_have")
         part, goes = Signal(range(parts), name=f"{name}_part"), Signal(name=f"{name}_goes")
+        share, spent = Signal(range(shares), name=f"{name}_share"), Signal(name=f"{name}_spent")
+        last = Signal(name=f"{name}_word_last")
         beat = beat_entry(entry)
         kept = [Signal(WORD_BITS, name=f"{name}_part_{k}", reset_less=True) for k in range(parts - 1)]
-        words = [*kept, window.reads.data]
+        shown: Value = window.reads.data
+        for k in range(1, shares):
+            low = k * WORD_BITS // shares
+            shown = Mux(share == k, Cat(window.reads.data[low:], Const(0, low)), shown)
         whole = Signal(name=f"{name}_beat_whole")
         m.d.comb += [
+            last.eq(word == entry.words),
+            spent.eq((share == shares - 1) | (last & (share == (end.channel.beats - 1) % shares))),
             whole.eq(have & (part == parts - 1)), end.valid.eq(whole),
-            goes.eq(have & (~whole | end.ready)), end.data.eq(_from_words(beat, words)),
+            goes.eq(have & (~whole | (end.ready & spent))), end.data.eq(_from_words(beat, [*kept, shown])),
         ]
         with m.If(window.busy):
-            m.d.comb += window.reads.addr.eq(word)
-            m.d.comb += window.reads.en.eq((word != entry.words) & (~have | goes))
+            m.d.comb += [window.reads.addr.eq(word), window.reads.en.eq(~last & (~have | goes))]
             with m.If(window.reads.en):
                 m.d.sync += [word.eq((word + 1)[: len(word)]), have.eq(1)]
             with m.Elif(goes):
                 m.d.sync += have.eq(0)
-                with m.If(word == entry.words):
+                with m.If(last):
                     m.d.sync += [word.eq(0), window.busy.eq(0)]
+        with m.If(whole & end.ready):
+            m.d.sync += share.eq(Mux(spent, 0, share + 1))
         with m.If(goes):
             m.d.sync += part.eq(Mux(part == parts - 1, 0, part + 1))
             for k, register in enumerate(kept):
@@ -308,21 +326,33 @@ class AxiLiteShell(Elaboratable):
     def _drain(self, m: Module, window: _Window, end: Endpoint) -> None:
         """Takes a result's beats into its memory."""
         entry, name = window.entry, end.channel.name
-        parts = max(1, entry.container // WORD_BYTES)
+        parts, shares = entry.parts, entry.beats_a_word
         word = Signal(range(entry.words), name=f"{name}_word")
         part = Signal(range(parts), name=f"{name}_part")
+        share = Signal(range(shares), name=f"{name}_share")
         beat, taken = beat_entry(entry), Signal(name=f"{name}_stored")
+        size = WORD_BITS // shares
+        strobes = Cat(*(
+            (share == k).replicate(WORD_BYTES // shares) for k in range(shares)
+        )) if shares > 1 else Const(-1, WORD_BYTES)
         m.d.comb += [
             taken.eq(window.busy & end.valid), end.ready.eq(window.busy & (part == parts - 1)),
-            window.writes.addr.eq(word), window.writes.en.eq(Mux(taken, -1, 0)),
+            window.writes.addr.eq(word), window.writes.en.eq(Mux(taken, strobes, 0)),
         ]
         for k in range(parts):
             with m.If(part == k):
-                m.d.comb += window.writes.data.eq(_word(end.data, beat.pieces(k)))
+                m.d.comb += window.writes.data.eq(
+                    _word(end.data, beat.pieces(k))[:size].replicate(shares)
+                )
         with m.If(taken):
-            m.d.sync += [word.eq((word + 1)[: len(word)]), part.eq(Mux(part == parts - 1, 0, part + 1))]
+            m.d.sync += [
+                part.eq(Mux(part == parts - 1, 0, part + 1)),
+                share.eq(Mux(share == shares - 1, 0, share + 1)),
+            ]
+            with m.If(share == shares - 1):
+                m.d.sync += word.eq((word + 1)[: len(word)])
             with m.If(end.ready & end.last):
-                m.d.sync += [word.eq(0), window.busy.eq(0)]
+                m.d.sync += [word.eq(0), share.eq(0), window.busy.eq(0)]
 
 
 def _word(bits: Value, pieces: Sequence[Piece]) -> Value:

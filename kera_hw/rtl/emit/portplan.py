@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from kera_hw.graph.node import Export
 from kera_hw.rtl.emit.layout import control_of
 from kera_hw.rtl.emit.ports import BYTE_BITS, WORD_BITS, Interface, PortPlan, Value, plan_ports
-from kera_hw.rtl.emit.register_map import WORD_BYTES, Entry, RegisterMap, beat_entry
+from kera_hw.rtl.emit.register_map import Entry, RegisterMap, beat_entry
 from kera_hw.rtl.emit.rounds import Rounds
 from kera_hw.rtl.lower.ports import parameter_buses, result_buses
 from kera_hw.schedule.fpga.bits import bits_width
@@ -14,7 +14,7 @@ from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.units.memory import block_shape
 from kera_hw.schedule.plan import Plan
-from kera_hw.types import FixType, IntType, TensorType
+from kera_hw.types import FixType, IntType, TensorType, Type
 
 
 def netlist_ports(
@@ -27,22 +27,28 @@ def netlist_ports(
     """
     protocol = control_of(netlist, plan, interface).protocol
     types = {} if export is None else {**dict(parameter_buses(export)), **dict(result_buses(export))}
-
-    def value(position: int, bus: str, width: int) -> Value:
-        kind = types.get(bus)
-        tensor = isinstance(kind, TensorType)
-        element = kind.element if tensor else kind
-        signed = isinstance(element, (IntType, FixType)) and element.signed
-        return Value(bus, width, position, kind.size if tensor else 1, tensor, signed)
-
     given, made, interval = netlist.inputs, netlist.outputs, plan.initiation_interval
     if rounds is not None:
         given, made = given[len(rounds.flags) :], made[1:]
         interval = rounds.initiation_interval(plan.latency_cycles, interval, rounds.least)
-    inputs = [value(k, bus, width) for k, (bus, width) in enumerate(given)]
-    outputs = [value(k, out.bus, bits_width(out.bits)) for k, out in enumerate(made)]
-    ports = plan_ports(inputs, outputs, interface, protocol, interval, lanes)
-    if interface != "axi-lite":
+    inputs = [value_of(k, bus, width, types.get(bus)) for k, (bus, width) in enumerate(given)]
+    outputs = [
+        value_of(k, out.bus, bits_width(out.bits), types.get(out.bus)) for k, out in enumerate(made)
+    ]
+    return addressed(plan_ports(inputs, outputs, interface, protocol, interval, lanes))
+
+
+def value_of(position: int, bus: str, width: int, kind: Type | None) -> Value:
+    """A parameter or a result, of a type that is known or not."""
+    tensor = isinstance(kind, TensorType)
+    element = kind.element if tensor else kind
+    signed = isinstance(element, (IntType, FixType)) and element.signed
+    return Value(bus, width, position, kind.size if tensor else 1, tensor, signed)
+
+
+def addressed(ports: PortPlan) -> PortPlan:
+    """The ports with as many bits of address as there are places for software."""
+    if ports.interface != "axi-lite":
         return ports
     return replace(ports, address_bits=RegisterMap.of(ports).address_bits)
 
@@ -81,7 +87,7 @@ def shell_cost(plan: PortPlan, device: Device) -> ShellCost:
         total += ShellCost(
             rest * width + _counter_luts(rest) + 2 * several, kept + rest.bit_length() + several
         )
-    return total + _axi_lite_cost(plan, device) if plan.interface == "axi-lite" else total
+    return total + axi_lite_cost(plan, device) if plan.interface == "axi-lite" else total
 
 
 def _counter_luts(most: int) -> int:
@@ -97,7 +103,7 @@ _CONTROL_BITS = ((0, 7), (0,), (0, 1), (0, 1))  # written, in the words of contr
 _CONTROL_READ = (0b10001111, 0b1, 0b11, 0b11)
 
 
-def _axi_lite_cost(plan: PortPlan, device: Device) -> ShellCost:
+def axi_lite_cost(plan: PortPlan, device: Device) -> ShellCost:
     """What is kept of accesses, registers of values, memories and their counters, and what chooses a word."""
     space = RegisterMap.of(plan)
     written = {bit for bits in _CONTROL_BITS for bit in bits}
@@ -146,9 +152,9 @@ def _blocks(words: int, device: Device) -> int:
 
 def _memory_ffs(entry: Entry) -> int:
     """The counters beside a memory, and the words of an element that are kept until its last is there."""
-    parts = max(1, entry.container // WORD_BYTES)
+    parts, shares = entry.parts, (entry.beats_a_word - 1).bit_length()
     if not entry.is_parameter:
-        return (entry.words - 1).bit_length() + (parts - 1).bit_length()
+        return (entry.words - 1).bit_length() + (parts - 1).bit_length() + shares
     beat = beat_entry(entry)
     kept = sum(piece.width for number in range(parts - 1) for piece in beat.pieces(number))
-    return entry.words.bit_length() + 1 + (parts - 1).bit_length() + kept
+    return entry.words.bit_length() + 1 + (parts - 1).bit_length() + shares + kept

@@ -254,10 +254,17 @@ class PortPlan:
         interrupt = [Port(INTERRUPT, "output", 1)] if self.interface == "axi-lite" else []
         return (Port(self.clock, "input", 1), *reset, *bundles, *interrupt)
 
+    def software_pace(self, pace: Pace) -> Pace:
+        """The pace on an AXI4-Lite port of a circuit that works on beats at that pace, one in every cycle."""
+        cycles = _STARTING + any(channel.in_beats for channel in self.inputs) + pace.item_cycles + _ENDING
+        return Pace(cycles, cycles, cycles - _ENDING)
+
     def _software_pace(self, latency_cycles: int) -> Pace:
         """Words of memory are fed and drained one a cycle; to begin and to end takes cycles of its own."""
-        fed = max(channel.words if channel.in_beats else 0 for channel in self.inputs)
-        drained = max(channel.words if channel.in_beats else 1 for channel in self.outputs)
+        fed, drained = (
+            max(max(channel.words, channel.beats) if channel.in_beats else least for channel in channels)
+            for channels, least in ((self.inputs, 0), (self.outputs, 1))
+        )
         cycles = _STARTING + fed + self.collects_whole + latency_cycles + drained - 1 + _ENDING
         return Pace(cycles, cycles, cycles - _ENDING)
 
@@ -336,7 +343,8 @@ def plan_ports(
 
     def channel(value: Value, direction: Direction) -> Channel:
         usual = word_lanes(value) if words else default_lanes(value, initiation_interval)
-        wanted = min(usual if lanes is None or words else lanes, value.elements)
+        # Of the words of software, a beat has all elements or one.
+        wanted = min(usual if lanes is None or (words and lanes > 1) else lanes, value.elements)
         name = "out" if value.bus == WHOLE_RESULT else value.bus
         return Channel(name, direction, (value,), wanted)
 

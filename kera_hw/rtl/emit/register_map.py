@@ -75,6 +75,16 @@ class Entry:
         """Bytes from an element to the next; of a value that is no tensor, all its bytes."""
         return container_bytes(self.value.element_bits) if self.value.tensor else self.size_bytes
 
+    @property
+    def parts(self) -> int:
+        """Words of a beat."""
+        return max(1, self.container // WORD_BYTES)
+
+    @property
+    def beats_a_word(self) -> int:
+        """Beats of a word, where it has several."""
+        return max(1, WORD_BYTES // (self.container * max(1, self.channel.lanes)))
+
     def to_json(self) -> dict[str, object]:
         """Plain JSON object."""
         return {

@@ -182,7 +182,8 @@ def emit_process(
     clock_mhz: float, device: str,
 ) -> Emitted:
     """Write a process down: its controller by way of Amaranth, the datapaths of its regions as text."""
-    top = BundleShell(ProcessCore(process))
+    core = ProcessCore(process)
+    top = AxiLiteShell(core) if process.ports.interface == "axi-lite" else BundleShell(core)
     bodies: list[str] = []
     origins: dict[str, Origin] = {}
     bits = 0
@@ -194,7 +195,8 @@ def emit_process(
         bodies.append(written.text)
         origins |= written.layout.origins
         bits += written.layout.register_bits
-    body = [f"{_UNCHECKED}\n{module_verilog(top, name, top.ports())}{_CHECKED}", _QUIET, *bodies, _LOUD]
+    shell = with_interface_attributes(module_verilog(top, name, top.ports()), name, process.ports)
+    body = [f"{_UNCHECKED}\n{shell}{_CHECKED}", _QUIET, *bodies, _LOUD]
     mapped = port_map(export, process.ports)
     lines = "".join(f"//   {line}\n" for line in map_lines(mapped))
     banner = (
