@@ -17,6 +17,7 @@ from kera_hw.rtl.emit.verilog import emit_verilog
 def make_component(graph: Graph, export: Export, options: TargetOptions, cells: str) -> Kernel:
     """The component that ``options.emitter`` and ``cells`` say. Raises KeraError (K0908 for another word)."""
     check_choice("choice of cells", cells, CELLS)
+    check_choice("interface of a component", options.interface, ("stream", "none"))
     design = plan_hardware(graph, export, options)
     check_port_bits(design, "amaranth")  # even around Verilog there is Amaranth
     if isinstance(design, ProcessDesign):

@@ -253,6 +253,8 @@ def plan_process(
         faults = verify_plan(part.netlist, part.plan, DelayModel(device, scale))
         if faults:
             raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")
+    if not parts:
+        raise KeraError([Diagnostic("K0610", f"`{export.name}` has no loop that could stay one.")])
     most = max(parts, key=lambda part: part.plan.estimate.lut + part.plan.estimate.ff)
     found = ProcessDesign(
         program, export, options, lowering, most.mappings, most.choice, clock_mhz, scale, name_notes,

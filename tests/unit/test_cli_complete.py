@@ -65,7 +65,7 @@ DEVICES = ["ecp5-25k", "ecp5-45k", "ecp5-85k"]
         ("kera verify a.kera --targets interp,r", ["interp,rtl"]),
         ("kera verify a.kera --targets rtl,r", []),
         ("kera verify --receipt out/", ["out/fir"]),
-        ("kera plan a.kera --interface ", ["stream", "none"]),
+        ("kera plan a.kera --interface ", ["stream", "none", "axis", "axi-lite"]),
         ("kera build a.kera --emitter a", ["amaranth"]),
         ("kera build a.kera --emit ", ["verilog", "bitstream"]),
         ("kera explain k090", [f"k090{k}" for k in range(1, 9)]),

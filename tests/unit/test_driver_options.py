@@ -85,7 +85,7 @@ def codes_of(call: Any) -> set[str]:
     return set()
 
 
-FIELDS = ("device", "clock_mhz", "latency", "interface", "interval", "dsp", "emitter")
+FIELDS = ("device", "clock_mhz", "latency", "interface", "interval", "dsp", "emitter", "lanes")
 
 
 @settings(max_examples=300, deadline=None)
@@ -114,7 +114,7 @@ def test_the_python_interface_raises_nothing_but_kera_errors(
         value = -abs(value)
     call: dict[str, Any] = {"name": "f"}
     call[field] = value
-    if component and field != "target":
+    if component and field not in ("target", "lanes"):
         assert codes_of(lambda: program.component(**call)) <= CODES
     else:
         on_rtl: dict[str, Any] = {"target": "rtl", **call}
@@ -179,7 +179,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
             "The limit of multipliers (`--dsp`) is a whole number of blocks from 0 to 1,000,000, such as 8; "
             "1.5 is not.",
         ),
-        ({"interface": "axi"}, "The interface is one of stream, none; `axi` is not."),
+        ({"interface": "axi"}, "The interface is one of stream, none, axis, axi-lite; `axi` is not."),
         ({"emitter": None}, "The emitter is one of text, amaranth; None is not."),
     ],
 )
