@@ -67,7 +67,7 @@ DEVICES = ["ecp5-25k", "ecp5-45k", "ecp5-85k"]
         ("kera verify --receipt out/", ["out/fir"]),
         ("kera plan a.kera --interface ", ["stream", "none", "axis", "axi-lite"]),
         ("kera build a.kera --emitter a", ["amaranth"]),
-        ("kera build a.kera --emit ", ["verilog", "bitstream"]),
+        ("kera build a.kera --emit ", ["verilog", "bitstream", "obj", "header", "so"]),
         ("kera explain k090", [f"k090{k}" for k in range(1, 9)]),
         ("kera explain K0301", ["K0301"]),
         ("kera explain round_t", ["round_to"]),
