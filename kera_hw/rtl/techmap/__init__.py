@@ -99,7 +99,7 @@ def netlist_of(logic: Logic, controls: Controls) -> Netlist:
         finisher.writes(net.make(Writing(0, write.vectors(), write.memory, write.number)))
     net.origin = around
     state_bits = [net.bits(Present(state.width_bits, (), i)) for i, state in enumerate(flat.states)]
-    input_bits = [net.bits(Parameter(leaf.width_bits, (), leaf.bus, leaf.low)) for leaf in flat.inputs]
+    input_bits = _inputs(net, flat)
     finisher.require_all([*input_bits, *state_bits, *vectors])
     placed = [finisher.place(bits) for bits in others]
     states = tuple(
@@ -113,6 +113,22 @@ def netlist_of(logic: Logic, controls: Controls) -> Netlist:
     return Netlist(
         flat.name, flat.in_buses, tuple(finisher.cells), outputs, states, logic.device.name, logic.notes
     )
+
+
+def _inputs(net: Net, flat: FlatDesign) -> list[Bits]:
+    """All leaves of the parameters. One that nothing reads stands where others of its bus do."""
+    places = {
+        flat.inputs[index].bus: origin for node, origin in flat.origins.items()
+        if node.opcode == "core.param" and isinstance(index := node.attr("index"), int)
+        and index < len(flat.inputs)
+    }
+    around, somewhere = net.origin, next(iter(flat.origins.values()), None)
+    found: list[Bits] = []
+    for leaf in flat.inputs:
+        net.origin = places.get(leaf.bus, somewhere)
+        found.append(net.bits(Parameter(leaf.width_bits, (), leaf.bus, leaf.low)))
+    net.origin = around
+    return found
 
 
 def map_design(flat: FlatDesign, device: str, clock_ps: int, options: MapOptions | None = None) -> Netlist:
