@@ -96,7 +96,7 @@ def _sharing(needs: Needs, device: Device, dsp: int | None) -> str:
     return (
         f"With units shared among these operations, {device.name} could take an item every {interval:,} "
         "cycles at the earliest (the resource-constrained minimum II). Units are shared by the rounds of "
-        "loops that stay loops, of which there are none here."
+        "loops that stay loops alone."
     )
 
 

@@ -84,8 +84,10 @@ def _fitting(
             raise
         try:
             return process()
-        except KeraError:
-            raise refusal from None
+        except KeraError as why:
+            first, *rest = refusal.diagnostics
+            told = f"As a process: {why.diagnostics[0].message}"
+            raise KeraError([replace(first, notes=(*first.notes, told)), *rest]) from None
     exceeds = any(item.code == "K0604" for item in found.diagnostics)
     if options.plan is not None or found.keeps_loops or (options.interval is None and not exceeds):
         return found

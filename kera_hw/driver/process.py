@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf
+from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 from kera_hw.driver.design import DEFAULT_CLOCK_MHZ, SLOWDOWN, SLOWEST_MHZ, HardwareDesign
 from kera_hw.driver.lowering import Lowering
-from kera_hw.driver.mapping import Mappings
+from kera_hw.driver.mapping import Mappings, Variant
 from kera_hw.driver.options import TargetOptions
-from kera_hw.driver.search import Choice, Task, choose
+from kera_hw.driver.search import Choice, Circuit, Task, choose
 from kera_hw.graph import Export, Graph
 from kera_hw.loops.program import Load
 from kera_hw.loops.transforms.planner import planned
@@ -27,6 +27,7 @@ from kera_hw.rtl.machine.nests import NoProcess, Regions, nests_of, touched
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.schedule.explain import Refusal
 from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.units import Storage
 from kera_hw.schedule.objective import prices
@@ -34,10 +35,14 @@ from kera_hw.schedule.plan import Plan, Resources
 from kera_hw.schedule.planner import over_capacity
 from kera_hw.schedule.verifier import verify_plan
 from kera_hw.support import Diagnostic, KeraError, Severity
+from kera_hw.types import bit_width
 
 if TYPE_CHECKING:
     from kera_hw.rtl.emit.process import ProcessPlan
     from kera_hw.rtl.emit.verilog import Emitted
+
+_RARE = 8
+"""Times that a region's rounds are fewer than all, to be planned in one way alone."""
 
 _CONTROLLER_LUTS, _CONTROLLER_FFS = 12, 8
 """What starts and ends a region, counters aside."""
@@ -237,6 +242,7 @@ def plan_process(
         raise KeraError([Diagnostic("K0610", f"`{export.name}` as a process has channels.")])
     regions = _regions(lowering)
     _check(regions, export)
+    _refuse_memories(regions, export, lowering.device)
     device, clock_mhz = lowering.device, options.clock_mhz or DEFAULT_CLOCK_MHZ[lowering.device.family]
     free = replace(options, interval=None, interface="stream", plan=None)
     while True:
@@ -287,10 +293,22 @@ def _parts(
     progress: Callable[[str], None],
 ) -> Iterator[Part]:
     designs = lowering.region_designs(regions, 1)
+    runs = [
+        nest.rounds * prod(group.loop.count for group in regions.around(number))
+        for number, nest in enumerate(regions.nests)
+    ]
     for number, region in enumerate(designs):
+        # What hardly adds to the time of an item is not worth a search.
+        rare = options.dsp is None and _RARE * runs[number] < sum(runs)
 
-        def searched(mappings: Mappings, wanted: TargetOptions, region: RegionDesign = region) -> Part:
+        def searched(
+            mappings: Mappings, wanted: TargetOptions, region: RegionDesign = region, minor: bool = rare
+        ) -> Part:
             task = Task(mappings, int(1e6 / clock_mhz), wanted, lowering.files, scale)
+            if minor:
+                best = task.planned_as(None, None, task.clock_ps, Variant("none"))
+                if isinstance(best, Circuit):
+                    return Part(region, mappings, Choice(best, ()))
             choice = choose(task, progress)
             if isinstance(choice, Refusal):
                 raise KeraError([choice])
@@ -311,6 +329,22 @@ def _parts(
                 except KeraError:
                     pass
         yield part
+
+
+def _refuse_memories(regions: Regions, export: Export, device: Device) -> None:
+    """Raises KeraError (K0604) for words that would fill more block RAM than there is, one copy of each."""
+    large = [
+        (buffer, buffer.size * bit_width(buffer.element)) for buffer in regions.memories if buffer.size > 64
+    ]
+    bits, have = sum(size for _, size in large), device.bram * device.area.bram_bits
+    if bits > have:
+        most, size = max(large, key=lambda item: item[1])
+        message = (
+            f"`{export.name}` keeps {bits:,} bits in memories between its loops, {size:,} of them in "
+            f"`{most.name}`, and the block RAMs of {device.name} hold {have:,}."
+        )
+        note = "Stream over the rows of a picture, which a `stream` keeps in line buffers as state."
+        raise KeraError([Diagnostic("K0604", message, notes=(note,))])
 
 
 def _check(regions: Regions, export: Export) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import kera_hw
+from kera_hw.driver import mapping
 from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.process import ProcessDesign, plan_process
@@ -194,11 +195,29 @@ def test_an_interval_asked_for_that_a_process_exceeds_is_refused(path: Path) -> 
     assert planned(path, "matmul", interval=1000).pace.initiation_interval <= 1000
 
 
+def test_words_for_more_block_ram_than_there_is_are_refused_before_anything_is_mapped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("mapped")
+
+    monkeypatch.setattr(mapping, "logic_of", refuse)
+    path = tmp_path / "picture.kera"
+    path.write_text(
+        "pub fn turned(x: [u8; 700, 700]) -> [u8; 700, 700] {\n    let mut y = [0u8; 700, 700];\n"
+        "    for i in 0..700 { for j in 0..700 { y[i, j] = x[j, i]; } }\n    y\n}\n"
+    )
+    with pytest.raises(KeraError) as caught:
+        planned(path, "turned")
+    assert caught.value.diagnostics[0].code == "K0604"
+    assert "3,920,000 of them in `in.x`" in caught.value.diagnostics[0].message
+
+
 def test_what_is_too_large_for_one_pipeline_becomes_a_process(kera: Kera, tmp_path: Path) -> None:
     path = tmp_path / "large.kera"
     path.write_text(
-        "pub fn large(x: [i16; 4000]) -> i42 {\\n    let mut acc: i42 = 0;\\n"
-        "    for k in 0..4000 { acc += mul_wide(x[k], x[3999 - k]) as i42; }\\n    acc\\n}\\n"
+        "pub fn large(x: [i16; 4000]) -> i42 {\n    let mut acc: i42 = 0;\n"
+        "    for k in 0..4000 { acc += mul_wide(x[k], x[3999 - k]) as i42; }\n    acc\n}\n"
     )
     done = kera("verify", path, "--fn", "large", "--targets", "interp,rtl", "--vectors", "3")
     assert done.status == 0, done.err
