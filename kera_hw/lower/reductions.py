@@ -217,30 +217,41 @@ def _accumulate(
     return acc, seen
 
 
-def _apart(
-    lower: Lowering, chain: Chain, extents: Sequence[int], zero: Operand,
-    terms: Callable[[list[Affine]], tuple[Sequence[Operand], Operand]],
-) -> Operand:
-    """Terms beside each other, those that are not real 0, and then their sum in any order."""
-    emit, size = lower.emit, prod(extents)
-    if not size:
-        return zero
-    found = lower.new(TensorType(chain.kind, (size,)))
+def _apart(lower: Lowering, chain: Chain, x: View, w: View, out: Sequence[Affine], node: Node) -> Operand:
+    """The products of an output beside each other, in the padding 0, and then their sum in any order."""
+    emit, extents = lower.emit, w.shape[1:]
+    if not prod(extents):
+        return literal(chain.kind, 0)
+    stride, (number, *place) = _int(node, "stride"), out
+    found = lower.new(TensorType(chain.kind, (prod(extents),)))
     with emit.nest(extents) as variables:
-        index, place = [of_var(var) for var in variables], Affine()
-        for at, extent in zip(index, extents):
-            place = place * extent + at
-        values, real = terms(index)
-        term = chain.first(values)
-        lower.write(found, [place], term if isinstance(real, Literal) else emit.select(real, term, zero))
+        channel, *at = (of_var(var) for var in variables)
+        linear = (channel * extents[1] + at[0]) * extents[2] + at[1]
+        inside = [where * stride + step for where, step in zip(place, at)]
+        values = [lower.read(x, [channel, *inside]), lower.read(w, [number, channel, *at])]
+        lower.write(found, [linear], chain.first(values))
     adding = folding(emit, chain.kind, f"{family(chain.kind)}.add")
-    return chain.finish(sequential(emit, adding, size, lambda k: [lower.read(found, [k])]))
+    return chain.finish(sequential(emit, adding, found.size, lambda k: [lower.read(found, [k])]))
+
+
+def _padded(lower: Lowering, x: View, pad: int) -> View:
+    """An image with zeros around it."""
+    if not pad:
+        return x
+    channels, *extents = x.shape
+    kind = TensorType(x.element, (channels, *(extent + 2 * pad for extent in extents)))
+    target = lower.fill(kind, lambda _: literal(x.element, 0))
+    lower.copy_into(target.window([Affine(), Affine(pad), Affine(pad)], x.shape), x)
+    return target
 
 
 def conv2d(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
     """Every output element: channel, then row, then column; padded positions take no part."""
     x, w = (_view(arg) for arg in args)
     chain = products(lower.emit, x.element, _mul(node))
+    if lower.emit.form.unrolled and not isinstance(chain.kind, FloatType):
+        around = _padded(lower, x, _int(node, "pad"))
+        return [lower.fill(node.types[0], lambda index: _apart(lower, chain, around, w, index, node))]
     windows = Windows(lower, x, node)
 
     def element(index: list[Affine]) -> Operand:
@@ -250,10 +261,7 @@ def conv2d(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
             value, real = windows.read(at[0], place, at[1:])
             return [value, lower.read(w, [out, *at])], real
 
-        zero = literal(chain.kind, 0)
-        if lower.emit.form.unrolled and not isinstance(chain.kind, FloatType):
-            return _apart(lower, chain, w.shape[1:], zero, terms)
-        acc, _ = _accumulate(lower, chain, w.shape[1:], zero, terms)
+        acc, _ = _accumulate(lower, chain, w.shape[1:], literal(chain.kind, 0), terms)
         return chain.finish(acc)
 
     return [lower.fill(node.types[0], element)]
