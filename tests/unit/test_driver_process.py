@@ -96,6 +96,16 @@ pub fn turns(x: [i16; 90]) -> [i16; 90] {
     y
 }
 
+/// Elements that are read before an inner loop overwrites them go through registers to it.
+pub fn around(x: [u16; 80]) -> [u16; 8] {
+    let mut s: [u16; 8] = x[0..8];
+    let first = s;
+    for t in 0..20 {
+        s = [s[7] + (t as u16), s[0], s[1], s[2] ^ s[4], s[3], s[4], s[5], s[6]];
+    }
+    first + s
+}
+
 /// Floats in 64 lanes, folded by halves.
 pub fn inner(x: [f32; 192], y: [f32; 192]) -> f32 { dot(x, y) }
 """
@@ -126,6 +136,8 @@ def items(name: str, count: int) -> dict[str, Any]:
             return {"x": small(80), "by": small()}
         case "histogram":
             return {"x": rng.integers(0, 16, (count, 300)).astype(np.uint8)}
+        case "around":
+            return {"x": small(80).astype(np.uint16)}
         case "passed" | "turns":
             return {"x": small(90)}
         case "rows":
@@ -152,7 +164,7 @@ def bits(value: Any) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", [
-    "matmul", "centred", "histogram", "rows", "passed", "turns", "inner",
+    "matmul", "centred", "histogram", "rows", "passed", "turns", "around", "inner",
 ])  # fmt: skip
 def test_a_process_gives_the_bits_in_the_cycles_planned(path: Path, name: str) -> None:
     """Unhindered, where the cycles of items are the plan's; then with stalls, and a reset in mid-flight."""

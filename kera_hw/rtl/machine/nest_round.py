@@ -238,6 +238,7 @@ class _Region:
         if self._reads_what_changes(before):
             for name in defined(Block(before)):
                 self._hold(number + 1, walker, name, before)
+            self._hold_elements(number + 1, walker, before)
         self._level(number + 1, walker)
         with walker.under(self._last[number + 1]):
             walker.run(after)
@@ -246,6 +247,19 @@ class _Region:
         loads = {item.buffer for item in statements(Block(tuple(body))) if isinstance(item, Load)}
         memories = {buffer.name for buffer in self._regions.memories}
         return bool(loads & memories & self._stored)
+
+    def _hold_elements(self, level: int, walker: Walker, body: Sequence[Statement]) -> None:
+        """The same for buffers in registers that were written before an inner loop."""
+        stored = {item.buffer for item in statements(Block(tuple(body))) if isinstance(item, Store)}
+        for name in sorted(stored):
+            storage = walker.buffer(name)
+            if not isinstance(storage, Elements):
+                continue
+            for place, value in enumerate(storage.items):
+                if value is not None and self._builder.value(value) is None:
+                    number, held = self._carried(level, value, f"{name}_{place}")
+                    self._nexts[number] = held
+                    storage.items[place] = held
 
     def _hold(self, level: int, walker: Walker, name: str, body: Sequence[Statement]) -> None:
         """Keeps a scalar that was computed before an inner loop for all rounds of that."""
