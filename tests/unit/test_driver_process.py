@@ -106,6 +106,19 @@ pub fn around(x: [u16; 80]) -> [u16; 8] {
     first + s
 }
 
+/// What was read in one region goes to a third, while the second reads the same memory.
+pub fn between(x: [u16; 80]) -> [u16; 8] {
+    let mut s: [u16; 8] = x[0..8];
+    let mut w: [u16; 16] = x[16..32];
+    for t in 0..4 {
+        let first = w[0];
+        let late = w[14] >> 3;
+        w = shift_in(w, late + w[9] + first);
+        for i in 0..8 { s[i] += first; }
+    }
+    s
+}
+
 /// Floats in 64 lanes, folded by halves.
 pub fn inner(x: [f32; 192], y: [f32; 192]) -> f32 { dot(x, y) }
 """
@@ -136,7 +149,7 @@ def items(name: str, count: int) -> dict[str, Any]:
             return {"x": small(80), "by": small()}
         case "histogram":
             return {"x": rng.integers(0, 16, (count, 300)).astype(np.uint8)}
-        case "around":
+        case "around" | "between":
             return {"x": small(80).astype(np.uint16)}
         case "passed" | "turns":
             return {"x": small(90)}
@@ -164,7 +177,7 @@ def bits(value: Any) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", [
-    "matmul", "centred", "histogram", "rows", "passed", "turns", "around", "inner",
+    "matmul", "centred", "histogram", "rows", "passed", "turns", "around", "between", "inner",
 ])  # fmt: skip
 def test_a_process_gives_the_bits_in_the_cycles_planned(path: Path, name: str) -> None:
     """Unhindered, where the cycles of items are the plan's; then with stalls, and a reset in mid-flight."""

@@ -254,7 +254,6 @@ class _Build:
         for out in region.netlist.outputs:
             width = sum(segment.width for segment in out.bits)
             made[out.bus] = Signal(width, name=f"{stem}_{out.bus}")
-        self._signals |= {bus: signal for bus, signal in made.items() if bus != "done"}
         left = self._count(m, stem, region, started, start, given)
         due: Value = Const(1)
         interval = plan.initiation_interval
@@ -280,6 +279,16 @@ class _Build:
         for bus, signal in given.items():
             if bus in self._signals:
                 m.d.comb += signal.eq(self._signals[bus])
+        for bus, signal in made.items():
+            if bus == "done":
+                continue
+            # What comes straight out of a memory is there until others read it.
+            kept = Signal(len(signal), name=f"{stem}_{bus}_kept", reset_less=True)
+            shown = Signal(len(signal), name=f"{stem}_{bus}_shown")
+            with m.If(ended):
+                m.d.sync += kept.eq(signal)
+            m.d.comb += shown.eq(Mux(ended, signal, kept))
+            self._signals[bus] = shown
         self._instance(m, stem, region, given, made, Cat(started, holds), advance, start | running)
         return ended
 
