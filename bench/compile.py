@@ -4,6 +4,7 @@
 
 Each row is a whole `kera` process. `cpu_s` is what the process itself computed (user + system), `wall_s` what
 passed on the clock; the least of the runs counts, since everything above it is the machine's other work.
+Modules come from a cache of bytecode, as they do where the package is installed.
 """
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ ROOT = HERE.parent
 # Programs beside the checkout where they exist, else the project's own of the same size.
 SHARED = ROOT.parent / "shared" / "programs"
 LARGE = HERE / "large"
-"""Programs of which no circuit fits a device: that is to be said at once."""
+"""Programs too large for one pipeline: planned with their loops kept, or refused, at once."""
 LETS = 3300
 LIMITS_S = {
     "check sha256": 1.0, "build sha256": 10.0, "build fir": 2.0, f"check {LETS:,} lets": 1.0,
@@ -36,7 +37,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("-o", "--out", type=Path, default=HERE / "results" / "compile.json")
     options = parser.parse_args(arguments)
-    rows = {name: measure(command, options.runs) for name, command in commands().items()}
+    with tempfile.TemporaryDirectory() as bytecode:
+        rows = {name: measure(command, options.runs, bytecode) for name, command in commands().items()}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(rows, indent=1) + "\n")
     table = summary(rows)
@@ -73,8 +75,10 @@ def program(name: str) -> str:
     return str(next(path for path in places if path.is_file()))
 
 
-def measure(command: list[str], runs: int) -> dict[str, float]:
+def measure(command: list[str], runs: int, bytecode: str) -> dict[str, float]:
     """Least wall-clock and CPU seconds over the runs, after one run that warms caches."""
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     walls: list[float] = []
     cpus: list[float] = []
     for number in range(runs + 1):
@@ -83,9 +87,11 @@ def measure(command: list[str], runs: int) -> dict[str, float]:
             Path(places["LETS"]).write_text(lets(LETS), encoding="utf-8")
             argv = [sys.executable, "-m", "kera_hw.cli.main", *(places.get(a, a) for a in command)]
             before, start = _children_cpu_s(), time.perf_counter()
-            done = subprocess.run(argv, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            wanted = REFUSED if str(LARGE) in command[1] else 0
-            assert done.returncode == wanted, f"{command} ended with {done.returncode}"
+            done = subprocess.run(
+                argv, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            wanted = (0, REFUSED) if str(LARGE) in command[1] else (0,)
+            assert done.returncode in wanted, f"{command} ended with {done.returncode}"
             if number:
                 walls.append(time.perf_counter() - start)
                 cpus.append(_children_cpu_s() - before)
