@@ -119,6 +119,16 @@ pub fn between(x: [u16; 80]) -> [u16; 8] {
     s
 }
 
+/// The first store of a round is to the word that the second, late, wrote in the round before.
+pub fn twice(x: [u16; 90]) -> [u16; 91] {
+    let mut y = [0u16; 91];
+    for i in 0..90 {
+        y[i] = x[i];
+        y[i + 1] = ((x[i] * x[i] + 3) * x[i] ^ 5) * x[i];
+    }
+    y
+}
+
 /// Floats in 64 lanes, folded by halves.
 pub fn inner(x: [f32; 192], y: [f32; 192]) -> f32 { dot(x, y) }
 """
@@ -153,6 +163,8 @@ def items(name: str, count: int) -> dict[str, Any]:
             return {"x": small(80).astype(np.uint16)}
         case "passed" | "turns":
             return {"x": small(90)}
+        case "twice":
+            return {"x": small(90).astype(np.uint16)}
         case "rows":
             return {"x": small(12, 9)}
         case _:
@@ -177,7 +189,8 @@ def bits(value: Any) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", [
-    "matmul", "centred", "histogram", "rows", "passed", "turns", "around", "between", "inner",
+    "matmul", "centred", "histogram", "rows", "passed", "turns", "around", "between", "twice",
+    "inner",
 ])  # fmt: skip
 def test_a_process_gives_the_bits_in_the_cycles_planned(path: Path, name: str) -> None:
     """Unhindered, where the cycles of items are the plan's; then with stalls, and a reset in mid-flight."""

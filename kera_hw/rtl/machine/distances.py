@@ -1,5 +1,7 @@
 """How many rounds lie between two accesses to one word of a memory, of which one is a write.
 
+Two writes keep their order as well, where more than one statement writes.
+
 Exactly, by the addresses of all rounds: they are computed at once from the counters, by the operations' own
 evaluation. What depends on data has no such distance, and counts as next to each other.
 """
@@ -20,7 +22,7 @@ from kera_hw.loops.rewrite import touches
 from kera_hw.rtl.machine.nests import Nest, Regions
 
 FAR = 1 << 30
-"""Of a memory that nothing reads and writes."""
+"""Of a memory that is only read, or that one statement alone reaches."""
 _MOST_ROUNDS = 2_000_000
 _Numbers = NDArray[np.int64]
 
@@ -78,8 +80,8 @@ def _distance(nest: Nest, buffer: Buffer, outer: Mapping[Var, int]) -> int:
                 return 1
             case _:
                 pass
-    kinds = {write for *_, write in found}
-    return _nearest(found) if kinds == {True, False} else FAR
+    writes = [write for *_, write in found]
+    return _nearest(found) if any(writes) and len(writes) > 1 else FAR
 
 
 def _counters(nest: Nest, evaluation: Evaluation) -> list[_Numbers]:
