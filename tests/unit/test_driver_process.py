@@ -129,6 +129,17 @@ pub fn twice(x: [u16; 90]) -> [u16; 91] {
     y
 }
 
+/// The small result's rows can be sent where regions run in turn for every one.
+pub fn small_rows(x: [u8; 6, 70]) -> ([u8; 6, 4], [u8; 70]) {
+    let mut rows = [0u8; 6, 4];
+    let mut z = [0u8; 70];
+    for i in 0..6 {
+        for j in 0..4 { rows[i, j] = x[i, 2 * j] ^ z[j]; }
+        for j in 0..70 { z[j] = z[69 - j] + x[i, j]; }
+    }
+    (rows, z)
+}
+
 /// Floats in 64 lanes, folded by halves.
 pub fn inner(x: [f32; 192], y: [f32; 192]) -> f32 { dot(x, y) }
 """
@@ -163,6 +174,8 @@ def items(name: str, count: int) -> dict[str, Any]:
             return {"x": small(80).astype(np.uint16)}
         case "passed" | "turns":
             return {"x": small(90)}
+        case "small_rows":
+            return {"x": small(6, 70).astype(np.uint8)}
         case "twice":
             return {"x": small(90).astype(np.uint16)}
         case "rows":
@@ -190,7 +203,7 @@ def bits(value: Any) -> list[bytes]:
 
 @pytest.mark.parametrize("name", [
     "matmul", "centred", "histogram", "rows", "passed", "turns", "around", "between", "twice",
-    "inner",
+    "small_rows", "inner",
 ])  # fmt: skip
 def test_a_process_gives_the_bits_in_the_cycles_planned(path: Path, name: str) -> None:
     """Unhindered, where the cycles of items are the plan's; then with stalls, and a reset in mid-flight."""

@@ -106,11 +106,16 @@ def nests_of(program: LoopProgram) -> Regions:
             break
         except _MoreMemories as found:
             memories |= {buffer.name: buffer for buffer in found.buffers}
+    found = Regions(program, tuple(split.nests), tuple(split.groups), tuple(memories.values()))
     for buffer in program.of_kind("result"):
-        users = sum(any(buffer.name in touched(nest, what) for what in (Load, Store)) for nest in split.nests)
-        if users > 1 and buffer.name not in memories:
-            raise NoProcess(f"A small result of `{program.name}` is written by several regions.")
-    return Regions(program, tuple(split.nests), tuple(split.groups), tuple(memories.values()))
+        users = [
+            number for number, nest in enumerate(found.nests)
+            if any(buffer.name in touched(nest, what) for what in (Load, Store))
+        ]
+        # Registers of a region hold it, which begin again whenever the region runs.
+        if buffer.name not in memories and (len(users) > 1 or any(map(found.around, users))):
+            raise NoProcess(f"A small result of `{program.name}` is written by several runs of regions.")
+    return found
 
 
 def _memories(program: LoopProgram, body: Block) -> Iterator[Buffer]:
