@@ -140,6 +140,13 @@ pub fn small_rows(x: [u8; 6, 70]) -> ([u8; 6, 4], [u8; 70]) {
     (rows, z)
 }
 
+/// All beats of a tensor are taken, although nothing reads it.
+pub fn unread(x: [i16; 70], y: [i16; 90]) -> [i16; 70] {
+    let mut z = [0i16; 70];
+    for i in 0..70 { z[i] = x[69 - i] + 1; }
+    z
+}
+
 /// Floats in 64 lanes, folded by halves.
 pub fn inner(x: [f32; 192], y: [f32; 192]) -> f32 { dot(x, y) }
 """
@@ -176,6 +183,8 @@ def items(name: str, count: int) -> dict[str, Any]:
             return {"x": small(90)}
         case "small_rows":
             return {"x": small(6, 70).astype(np.uint8)}
+        case "unread":
+            return {"x": small(70), "y": small(90)}
         case "twice":
             return {"x": small(90).astype(np.uint16)}
         case "rows":
@@ -203,7 +212,7 @@ def bits(value: Any) -> list[bytes]:
 
 @pytest.mark.parametrize("name", [
     "matmul", "centred", "histogram", "rows", "passed", "turns", "around", "between", "twice",
-    "small_rows", "inner",
+    "small_rows", "unread", "inner",
 ])  # fmt: skip
 def test_a_process_gives_the_bits_in_the_cycles_planned(path: Path, name: str) -> None:
     """Unhindered, where the cycles of items are the plan's; then with stalls, and a reset in mid-flight."""

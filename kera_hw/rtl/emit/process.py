@@ -157,9 +157,8 @@ class _Build:
         m, channel = self._m, end.channel
         full, taken = Signal(name=f"{channel.name}_full"), Signal(name=f"{channel.name}_taken")
         m.d.comb += [end.ready.eq(~full & ~in_reset()), taken.eq(end.valid & end.ready)]
-        memory = self._process.channels.get(channel.name)
         last: Value = Const(1)
-        if memory is None:
+        if not channel.in_beats:
             low = 0
             for value in channel.values:
                 kept = Signal(value.width, name=f"{value.bus}_kept", reset_less=True)
@@ -172,7 +171,9 @@ class _Build:
             last = address == channel.beats - 1
             with m.If(taken):
                 m.d.sync += address.eq(Mux(last, 0, address + 1))
-            self._drivers[memory].append(_Port(taken, taken, address, end.data))
+            memory = self._process.channels.get(channel.name)
+            if memory is not None:  # something reads it
+                self._drivers[memory].append(_Port(taken, taken, address, end.data))
         with m.If(finished):
             m.d.sync += full.eq(0)
         with m.Elif(taken & last):
