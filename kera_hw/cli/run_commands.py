@@ -220,8 +220,8 @@ def _is_all(targets: str | None) -> bool:
 
 
 def _compared(targets: str | None, hardware: HardwareRequest) -> tuple[list[str], TargetOptions]:
-    """The targets to compare, and how hardware among them is planned."""
-    from kera_hw.driver.targets import TARGETS
+    """The targets to compare, and how hardware among them is planned. Raises KeraError for no target."""
+    from kera_hw.driver.targets import TARGETS, resolve_target
 
     target, options = hardware.for_target("rtl")
     if targets is None:
@@ -232,6 +232,8 @@ def _compared(targets: str | None, hardware: HardwareRequest) -> tuple[list[str]
         listed = TARGETS if _is_all(targets) else targets.split(",")
         names = [name.strip() for name in listed if name.strip()]
     names = list(dict.fromkeys(names))
+    for name in names:
+        resolve_target(name)
     if len(names) < 2:
         raise typer.BadParameter("Name at least two targets to compare.", param_hint="--targets")
     return names, options

@@ -47,7 +47,7 @@ CALLS = [
     (["plan", FIR, "--latency", "0"], "latency"),
     (["plan", FIR, "--fn", "nope"], "its exports are: fir"),
     (["plan", FIR, "--target", "fpga:nope"], "ecp5-85k"),
-    (["plan", FIR, "--interface", "usb"], "one of stream, none; `usb` is not"),
+    (["plan", FIR, "--interface", "usb"], "one of stream, none, axis, axi-lite; `usb` is not"),
     (["build", FIR], "out"),
     (["build", FIR, "--emit", "gold", "-o", "x"], "one of verilog, bitstream; `gold` is not"),
     (["run", FIR], "-i x=..."),

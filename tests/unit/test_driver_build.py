@@ -121,8 +121,8 @@ def test_too_large_a_design_is_refused_before_synthesis(
 ) -> None:
     program = tmp_path / "large.kera"
     program.write_text(
-        "pub fn f(x: [u32; 64], y: [u32; 64]) -> [u32; 64] {\n"
-        "    zip(x, y, |a, b| (a * b) * (a + b) / (b | 1))\n}\n"
+        "pub fn f(x: u64, y: u64, z: u64) -> (u64, u64, u64, u64) {\n"
+        "    (x / (y | 1), x / (z | 1), y / (x | 1), (x ^ z) / (y | 3))\n}\n"
     )
     assert main(["build", str(program), "--target", "fpga:ice40-up5k", "-o", str(tmp_path / "o")]) == 1
     assert "K0604" in capsys.readouterr().err
