@@ -84,6 +84,18 @@ pub fn mixed(seed: u16, key: u16) -> u16 {
     }
     s ^ key
 }
+
+/// Counted, in a branch: what it stores is stored where the branch is taken.
+pub fn branched(seed: u16, key: u16) -> u16 {
+    let mut t = [seed, 3];
+    if seed > key {
+        for i in 0..100 {
+            t[0] = rotl(t[0], 3) + t[1] * key;
+            t[1] = t[0] ^ (i as u16);
+        }
+    }
+    t[0] ^ t[1]
+}
 """
 ODD = np.array([0.0, -0.0, 1.0, 2.0, np.inf, -np.inf, np.nan, -4.0, 1e-40, 3e38, 7.5], np.float32)
 ITEMS: dict[str, dict[str, Any]] = {
@@ -95,6 +107,7 @@ ITEMS: dict[str, dict[str, Any]] = {
     "total": {"n": np.array([0, 255, 1, 128, 0, 0, 37], np.uint8)},
     "root": {"a": ODD},
     "mixed": {"seed": np.arange(9, dtype=np.uint16) * 7919, "key": np.arange(9, dtype=np.uint16) * 257},
+    "branched": {"seed": np.arange(9, dtype=np.uint16) * 7919, "key": np.full(9, 30000, np.uint16)},
 }  # fmt: skip
 ENDING = ["collatz", "gcd", "total", "root"]
 
@@ -154,6 +167,12 @@ def test_a_counted_loop_stays_one_where_that_is_the_smaller_circuit(
     rate = design.plan.initiation_interval
     assert design.core_paces == ((99 * rate + design.plan.latency_cycles, 100 * rate),) * 2
     assert design.plan.estimate.lut < 300
+
+
+def test_a_counted_loop_in_a_branch_stores_where_that_is_taken(path: Path) -> None:
+    executor = RtlExecutor(*exported(path, "branched"), TargetOptions(interval=2000))
+    assert executor.design.rounds is not None and executor.design.rounds.count == 100
+    assert bits(executor.run(ITEMS["branched"], 9)) == bits(expected(path, "branched"))
 
 
 def test_a_loop_is_unrolled_where_its_rounds_would_take_too_long(path: Path) -> None:

@@ -99,6 +99,10 @@ class _Split:
             return
         match statement:
             case For() | While():
+                if isinstance(statement, For):  # all of its rounds run, whatever the guard
+                    inside = _guarded(statement, guard)
+                    assert isinstance(inside, For)
+                    statement = inside
                 self.before.append((tuple(self.straight), Kept(statement, guard)))
                 self.straight = []
             case If(condition=condition, then=then, otherwise=otherwise, results=results):
