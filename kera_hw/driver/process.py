@@ -240,7 +240,7 @@ def plan_process(
     """The export as a process. Raises KeraError (K06xx) where it is none, or not as was asked."""
     if options.interface == "none" or options.latency is not None or options.emitter != "text":
         raise KeraError([Diagnostic("K0610", f"`{export.name}` as a process has channels.")])
-    regions = _regions(lowering)
+    regions = regions_of(lowering)
     _check(regions, export)
     _refuse_memories(regions, export, lowering.device)
     device, clock_mhz = lowering.device, options.clock_mhz or DEFAULT_CLOCK_MHZ[lowering.device.family]
@@ -277,7 +277,7 @@ def plan_process(
     return found
 
 
-def _regions(lowering: Lowering) -> Regions:
+def regions_of(lowering: Lowering) -> Regions:
     """The regions of the export, its loops joined where that leaves nests. Raises KeraError (K06xx)."""
     try:
         return nests_of(planned(lowering.program).after)
