@@ -53,6 +53,6 @@ def test_rounds_that_are_left_over_are_not_forgotten(tmp_path: Path, count: int)
     export = _export(tmp_path, source)
     x, a = np.arange(3 * count, dtype=np.int32).reshape(3, count) * 77_777, np.arange(3, dtype=np.int32)
     (wanted,) = run_leaves(export, [x, a], 3)
-    made = compile_export(export)
+    made = compile_export(export, level=AVX2)
     assert made.vector_loops
     assert (Instance(made).run([x, a], 3)[0] == wanted).all()
