@@ -23,6 +23,7 @@ pub stream acc(sample: i16) -> i16 {
 pub fn join(left: u8, right: u8) -> u8 { left + right }
 """
 JOIN = ["run", "--fn", "join", "-i", "left=1", "-i", "right=1"]
+BENCH = "kera_bench_top"
 HAS_LZ4 = Path("/usr/include/lz4.h").exists()
 
 
@@ -44,9 +45,16 @@ class Vcd:
     def __init__(self, path: Path) -> None:
         text = path.read_text()
         assert text.startswith(("$version", "$date"))
-        codes = dict[str, list[str]]()
-        for code, name in re.findall(r"\$var wire +\d+ (\S+) (\S+)", text):
-            codes.setdefault(code, []).append(name)
+        codes, scopes = dict[str, list[str]](), list[str]()
+        for scope, ends, code, name in re.findall(
+            r"\$scope module (\S*) *\$end|(\$upscope)|\$var wire +\d+ (\S+) (\S+)", text
+        ):
+            if ends:
+                scopes.pop()
+            elif not code:
+                scopes.append(scope)
+            else:  # around the design ports are joined into few wide ones, some under names of its own
+                codes.setdefault(code, []).extend([name] if BENCH in scopes[:-1] else [])
         self.names = {name for names in codes.values() for name in names}
         self.rows: list[dict[str, int]] = []
         current = dict[str, int]()

@@ -250,7 +250,7 @@ def test_a_controlled_state_is_written_where_its_control_is(clock_ps: int) -> No
 
 def test_the_checker_notices_a_control_in_another_stage() -> None:
     netlist = mapped(FRAMES)
-    plan, _ = schedule(netlist, DEVICE, 5_500)
+    plan, _ = schedule(netlist, DEVICE, 5_000)
     assert plan is not None and plan.latency_cycles > 1
     faults = (
         (RegisterPin, "controls it in another"), (Moves, "speaks of the stage"), (StateNext, "or not yet"),
