@@ -13,7 +13,7 @@ import pytest
 from kera_hw.cpu_gpu.machine.allocate import Allocation, RegisterFile, allocate
 from kera_hw.cpu_gpu.machine.check import check_allocation
 from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Mark, Operand, RegClass, VReg
-from kera_hw.cpu_gpu.machine.rewrite import Step, rewritten
+from kera_hw.cpu_gpu.machine.rewrite import RewriteStep, rewritten
 
 G = RegClass.GENERAL
 JUMPS = {"jump": False, "branch": True}
@@ -127,7 +127,7 @@ def meant(code: Code) -> list[tuple[str, tuple[object, ...]]]:
     return found
 
 
-def made_of(steps: Sequence[Step], allocation: Allocation) -> list[tuple[str, tuple[object, ...]]]:
+def made_of(steps: Sequence[RewriteStep], allocation: Allocation) -> list[tuple[str, tuple[object, ...]]]:
     """What it became."""
     found: list[tuple[str, tuple[object, ...]]] = []
     for step in steps:
@@ -196,7 +196,7 @@ def test_work_grows_as_the_code() -> None:
     assert lines_run(2000) < 20 * lines_run(200)
 
 
-def _other_register(step: Step) -> Step:
+def _other_register(step: RewriteStep) -> RewriteStep:
     """An instruction that reads from another register."""
     assert step.after is not None
     operands = tuple(
@@ -206,11 +206,11 @@ def _other_register(step: Step) -> Step:
     return replace(step, after=replace(step.after, operands=operands))
 
 
-def _reads(step: Step) -> bool:
+def _reads(step: RewriteStep) -> bool:
     return step.kind == "inst" and isinstance(step.before, Inst) and step.before.op in ("mix", "out")
 
 
-PLANTED: dict[str, Callable[[list[Step]], list[Step] | None]] = {
+PLANTED: dict[str, Callable[[list[RewriteStep]], list[RewriteStep] | None]] = {
     "another register is read": lambda steps: next(
         ([*steps[:k], _other_register(one), *steps[k + 1 :]] for k, one in enumerate(steps) if _reads(one)),
         None,

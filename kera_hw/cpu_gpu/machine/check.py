@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from kera_hw.cpu_gpu.machine.allocate import Allocation
 from kera_hw.cpu_gpu.machine.code import Fixed, Inst, Label, Mark, VReg, accesses
-from kera_hw.cpu_gpu.machine.rewrite import Step
+from kera_hw.cpu_gpu.machine.rewrite import RewriteStep
 
 Place = Fixed | int
 """A register, or a slot by its number."""
@@ -51,7 +51,7 @@ class _Fault(Exception):
 
 
 def check_allocation(
-    steps: Sequence[Step], allocation: Allocation, jumps: Mapping[str, bool]
+    steps: Sequence[RewriteStep], allocation: Allocation, jumps: Mapping[str, bool]
 ) -> str | None:
     """What is wrong, or None. ``jumps``: instructions that go to a label; whether they may also not."""
     at_labels: dict[Label, Held] = {}
@@ -67,7 +67,8 @@ def check_allocation(
 
 
 def _pass(
-    steps: Sequence[Step], allocation: Allocation, jumps: Mapping[str, bool], at_labels: dict[Label, Held]
+    steps: Sequence[RewriteStep], allocation: Allocation, jumps: Mapping[str, bool],
+    at_labels: dict[Label, Held],
 ) -> None:
     state: _State | None = _State({})
     for number, step in enumerate(steps):

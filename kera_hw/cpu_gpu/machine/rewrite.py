@@ -9,7 +9,7 @@ from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Item, Mark, Reg, Reg
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RewriteStep:
     """An item as it was (``before``) with what it became; or a move between a slot and a scratch register.
 
     ``kind``: "inst", "mark", "fetch" (slot to register) or "put" (register to slot). ``moved`` names the
@@ -23,11 +23,11 @@ class Step:
     register: Fixed | None = None
 
 
-def rewritten(code: Code, allocation: Allocation, files: RegisterFile) -> Iterator[Step]:
+def rewritten(code: Code, allocation: Allocation, files: RegisterFile) -> Iterator[RewriteStep]:
     """Every item in order. A move whose ends share a register is kept: the machine's printer drops it."""
     for item in code.items:
         if isinstance(item, Mark):
-            yield Step("mark", item, None)
+            yield RewriteStep("mark", item, None)
             continue
         by = dict[VReg, Reg]()
         scratch = {cls: iter(numbers) for cls, numbers in files.scratch.items()}
@@ -38,12 +38,12 @@ def rewritten(code: Code, allocation: Allocation, files: RegisterFile) -> Iterat
         spilled = [vreg for vreg in by if vreg in allocation.slots]
         for vreg in spilled:
             if roles[vreg] != "w":
-                yield Step("fetch", None, None, vreg, _fixed(by[vreg]))
+                yield RewriteStep("fetch", None, None, vreg, _fixed(by[vreg]))
         operands = tuple(replaced(operand, by) for operand in item.operands)
-        yield Step("inst", item, Inst(item.op, operands, item.roles, item.size_bits))
+        yield RewriteStep("inst", item, Inst(item.op, operands, item.roles, item.size_bits))
         for vreg in spilled:
             if roles[vreg] != "r":
-                yield Step("put", None, None, vreg, _fixed(by[vreg]))
+                yield RewriteStep("put", None, None, vreg, _fixed(by[vreg]))
 
 
 def _fixed(register: Reg) -> Fixed:
@@ -61,7 +61,7 @@ def _roles(inst: Inst) -> dict[VReg, str]:
     return found
 
 
-def used_registers(steps: list[Step], cls: RegClass) -> set[int]:
+def used_registers(steps: list[RewriteStep], cls: RegClass) -> set[int]:
     """Registers of the machine that are written."""
     return {
         register.number

@@ -8,7 +8,7 @@ from kera_hw.cpu_gpu.machine.allocate import allocate
 from kera_hw.cpu_gpu.machine.check import check_allocation
 from kera_hw.cpu_gpu.machine.coalesce import coalesce
 from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Mark, Mem, RegClass, VReg
-from kera_hw.cpu_gpu.machine.rewrite import Step, rewritten, used_registers
+from kera_hw.cpu_gpu.machine.rewrite import RewriteStep, rewritten, used_registers
 from kera_hw.cpu_gpu.x86_64.encoder import Fixup, encode, form
 from kera_hw.cpu_gpu.x86_64.machine import CALLEE_SAVED, RSP, Level, jumps
 
@@ -52,7 +52,7 @@ def _put(op: str, *operands: Fixed | Mem | int, size_bits: int = 64) -> Inst:
     return Inst(op, operands, form(op, operands).roles, size_bits)
 
 
-def _items(step: Step, slots: Mapping[VReg, int], level: Level) -> list[Inst | Mark]:
+def _items(step: RewriteStep, slots: Mapping[VReg, int], level: Level) -> list[Inst | Mark]:
     if step.kind == "mark":
         assert isinstance(step.before, Mark)
         return [step.before] if step.before.kind == "label" else []

@@ -11,10 +11,10 @@ from kera_hw.graph.node import Ref
 from kera_hw.rtl.lower.builder import Builder
 from kera_hw.types import IntType
 
-Step = Callable[[Builder, list[Ref]], list[Ref]]
+StepWriter = Callable[[Builder, list[Ref]], list[Ref]]
 
 
-def iterate(builder: Builder, carried: Sequence[Ref], count: int, step: Step) -> list[Ref]:
+def iterate(builder: Builder, carried: Sequence[Ref], count: int, step: StepWriter) -> list[Ref]:
     """``step`` applied ``count`` times to scalars; what it returns unchanged is merely kept.
 
     A result ``select(condition, next, same)`` makes a register that waits, which costs no multiplexer.
