@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import kera_hw
 from kera_hw.driver.hardware import HardwareDesign, design_hardware
@@ -18,6 +19,9 @@ from kera_hw.rtl.sim.axi_lite import memory_words
 from kera_hw.rtl.sim.beats import BundleWords
 from kera_hw.rtl.sim.words import to_words
 from sim.runner import run_bench
+
+# Each compiles a bench of cocotb for every design: minutes on a busy machine.
+pytestmark = pytest.mark.long
 
 _BENCH = "sim.axi_bench"
 SOURCE = """
