@@ -44,6 +44,8 @@ CIRCUITS = {
 }
 # State that feeds back through comparisons or float sums: at this clock an item takes several cycles.
 RECURRENT = ("top_of_book", "biquad")
+# Too large for the device unrolled, or a `while` that may end early: kept as loops, an item takes their cycles.
+KEPT_LOOPS = ("sha256", "matmul_i8", "dense_i8", "isqrt")
 FLOATING = [
     "saxpy", "dot_lanes", "dot_tree", "sum_sequential", "matmul_f32", "biquad", "activations", "normalise",
     "mlp", "call_price",
@@ -112,7 +114,8 @@ def test_reference_programs_in_simulated_circuits(name: str) -> None:
     items = CIRCUITS[name]
     circuit = kera_hw.load(SHARED / file).function(function, target="rtl")
     _assert_same(circuit.batch(**_head(inputs, items)), _head(expected, items))
-    assert name in RECURRENT or circuit.plan["initiation_interval"] == 1
+    one_a_cycle = circuit.plan["initiation_interval"] == 1
+    assert one_a_cycle == (name not in KEPT_LOOPS) or name in RECURRENT
 
 
 def _programs() -> list[Path]:
