@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
 from kera_hw.driver.direct import fits
 from kera_hw.driver.observing import Observed, observe
-from kera_hw.driver.options import Executor, Stepper, TargetOptions, check_text, shown
+from kera_hw.driver.options import Executor, Requests, Stepper, TargetOptions, check_text, shown
 from kera_hw.driver.pace import cycles_text
 from kera_hw.driver.plan_file import options_with
 from kera_hw.driver.session import Loaded, find_export, load_program
@@ -209,61 +209,46 @@ class Program:
         name: str,
         target: str | None = None,
         *,
-        device: str | None = None,
-        clock_mhz: float | None = None,
-        latency: int | None = None,
-        interval: int | None = None,
-        dsp: int | None = None,
-        interface: str | None = None,
-        emitter: str | None = None,
-        lanes: int | None = None,
         plan: str | os.PathLike[str] | None = None,
+        **options: Unpack[Requests],
     ) -> Function:
         """The named export on a target; raises KeraError when there is none or the target refuses it.
 
-        The options are those of `kera build`; ``interval`` is its `--ii`. ``target`` is "interp" (the
-        default), "rtl", "cpu", "wasm", "ptx", or names a device, as in "fpga:ecp5-25k": then, as with
-        ``device``, it is the simulation of what is built for that device. ``plan`` is a file of
-        `kera plan --save`, or the `plan.json` of a build: the circuit is that one.
+        The options are those of `kera build`, by the names of ``driver.options.Requests``. ``target`` is
+        "interp" (the default), "rtl", "cpu", "wasm", "ptx", or names a device, as in "fpga:ecp5-25k": then,
+        as with ``device``, it is the simulation of what is built for that device. ``plan`` is a file of
+        `kera plan --save`, or the `plan.json` of a build: the circuit is that one. Raises TypeError for the
+        name of an option that there is not.
         """
         export = self._export(name)
-        return Function(export, self._executor(
-            export, target, plan, device=device, clock_mhz=clock_mhz, latency=latency, interval=interval,
-            dsp=dsp, interface=interface, emitter=emitter, lanes=lanes,
-        ))  # fmt: skip
+        return Function(export, self._executor(export, target, plan, options))
 
     def stream(
         self,
         name: str,
         target: str | None = None,
         *,
-        device: str | None = None,
-        clock_mhz: float | None = None,
-        latency: int | None = None,
-        interval: int | None = None,
-        dsp: int | None = None,
-        interface: str | None = None,
-        emitter: str | None = None,
-        lanes: int | None = None,
         plan: str | os.PathLike[str] | None = None,
+        **options: Unpack[Requests],
     ) -> Stream:
         """The named export on a target, to be stepped item by item from reset; raises KeraError.
 
         Targets and options are those of ``function``. A circuit is simulated live, in a process of its own.
         """
         export = self._export(name)
-        return Stream(export, self._executor(
-            export, target, plan, device=device, clock_mhz=clock_mhz, latency=latency, interval=interval,
-            dsp=dsp, interface=interface, emitter=emitter, lanes=lanes,
-        ))  # fmt: skip
+        return Stream(export, self._executor(export, target, plan, options))
 
     def _executor(
-        self, export: Export, target: str | None, plan: str | os.PathLike[str] | None, *,
-        device: str | None, **given: Any,
-    ) -> Executor:  # fmt: skip
+        self, export: Export, target: str | None, plan: str | os.PathLike[str] | None, options: Requests
+    ) -> Executor:
+        for name in options:  # the type checker says so too, where there is one
+            if name not in Requests.__annotations__:
+                known = ", ".join(Requests.__annotations__)
+                raise TypeError(f"there is no option {name!r}; there are {known}")
+        device = options.get("device")
         usual = "interp" if device is None and plan is None else "rtl"
         kind, part = resolve_target(usual if target is None else target, device)
-        return make_executor(self.graph, export, kind, options_with(plan, device=part, **given))
+        return make_executor(self.graph, export, kind, options_with(plan, **{**options, "device": part}))
 
     def component(
         self,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, TypedDict
 
 from kera_hw.schedule.fpga.device import device_names, find_device
 from kera_hw.support import Diagnostic, KeraError
@@ -221,6 +221,22 @@ class TargetOptions:
             if self.plan is not None and value != (planned := getattr(self.plan.options, name)):
                 message = f"The plan cannot be used: its {name.replace('_', ' ')} is {shown(planned)}, "
                 raise KeraError([Diagnostic("K0822", f"{message}and {shown(value)} is asked for.")])
+
+
+class Requests(TypedDict, total=False):
+    """What a caller of the Python interface may ask for: ``TargetOptions``, each None where a target chooses.
+
+    ``interval`` is the `--ii` of the command line, ``clock_mhz`` its `--clock` in MHz.
+    """
+
+    device: str | None
+    clock_mhz: float | None
+    latency: int | None
+    interface: str | None
+    interval: int | None
+    dsp: int | None
+    emitter: str | None
+    lanes: int | None
 
 
 def _refuse(name: str, takes: str, value: object) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 import kera_hw
 from kera_hw.driver import options
 from kera_hw.driver.build import build
-from kera_hw.driver.options import TargetOptions, clock_of_text
+from kera_hw.driver.options import Requests, TargetOptions, clock_of_text
 from kera_hw.driver.session import load_program
 from kera_hw.driver.verify import verify_export
 from kera_hw.rtl.emit.handshake import MOST_DATA_BITS
@@ -240,3 +241,11 @@ def test_a_frequency_is_a_number_with_or_without_its_unit() -> None:
 
 def test_the_longest_pipeline_is_one_that_can_be_written() -> None:
     assert options.LATENCY.most <= MOST_DATA_BITS
+
+
+def test_python_takes_every_option_and_no_other(tmp_path: Path) -> None:
+    assert [*Requests.__annotations__, "plan"] == [field.name for field in fields(TargetOptions)]
+    source = tmp_path / "a.kera"
+    source.write_text("pub fn f(a: u8) -> u8 { a }\n")
+    with pytest.raises(TypeError, match="no option 'clock'; there are device, clock_mhz, "):
+        kera_hw.load(source).function("f", clock=150)  # type: ignore[call-arg]
