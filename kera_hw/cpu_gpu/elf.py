@@ -3,7 +3,7 @@
 Code is position independent and holds its own constants, so that neither needs relocations. Sections: code,
 and data that is only read; no page is writable but the library's dynamic table, nor is the stack executable.
 
-System V Application Binary Interface, chapters 4 and 5, and its supplement for AMD64.
+System V Application Binary Interface, chapters 4 and 5, and its supplements for processors.
 """
 from __future__ import annotations
 
@@ -14,12 +14,20 @@ from dataclasses import dataclass, field
 _PAGE_BYTES = 4096
 _ALIGNMENT_BYTES = 64
 _HEADER_BYTES, _SEGMENT_BYTES, _SYMBOL_BYTES = 64, 56, 24
-_RELOCATABLE, _SHARED, _AMD64 = 1, 3, 62
+_RELOCATABLE, _SHARED = 1, 3
 _PROGBITS, _SYMTAB, _STRTAB, _HASH, _DYNAMIC, _DYNSYM = 1, 2, 3, 5, 6, 11
 _WRITE, _ALLOC, _EXECUTE = 1, 2, 4
 _LOAD, _DYNAMIC_SEGMENT, _GNU_STACK = 1, 2, 0x6474E551
 _R, _RX, _RW = 4, 5, 6
 _FUNCTION, _OBJECT = 2, 1
+
+
+@dataclass(frozen=True, slots=True)
+class ElfMachine:
+    """What a file is for: ``e_machine``; ``e_flags`` say which calling convention, where several are."""
+
+    number: int
+    flags: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +73,7 @@ class _Strings:
         return place
 
 
-def object_file(function: Named, data: Sequence[Named]) -> bytes:
+def object_file(machine: ElfMachine, function: Named, data: Sequence[Named]) -> bytes:
     """A relocatable object."""
     readonly, symbols = _data(function, data, code=1, section=2)
     names = _Strings()
@@ -82,10 +90,10 @@ def object_file(function: Named, data: Sequence[Named]) -> bytes:
         out += bytes(-len(out) % section.alignment)
         section.offset = len(out)
         out += section.contents
-    return _with_headers(out, sections, _RELOCATABLE, 0)
+    return _with_headers(machine, out, sections, _RELOCATABLE, 0)
 
 
-def shared_library(name: str, function: Named, data: Sequence[Named]) -> bytes:
+def shared_library(machine: ElfMachine, name: str, function: Named, data: Sequence[Named]) -> bytes:
     """A library for the dynamic loader, which is called ``name``."""
     readonly, symbols = _data(function, data, code=5, section=4)
     strings = _Strings()
@@ -130,7 +138,7 @@ def shared_library(name: str, function: Named, data: Sequence[Named]) -> bytes:
         for kind, flags, start, size, alignment in segments
     )
     out[_HEADER_BYTES : _HEADER_BYTES + len(headers)] = headers
-    return _with_headers(out, [*read, code, dynamic], _SHARED, len(segments))
+    return _with_headers(machine, out, [*read, code, dynamic], _SHARED, len(segments))
 
 
 def _data(
@@ -168,7 +176,9 @@ def _hash_table(names: Sequence[str]) -> bytes:
     return struct.pack(f"<{3 + count}I", 1, count, 1, 0, *range(2, count), 0)
 
 
-def _with_headers(out: bytearray, sections: Sequence[_Section], kind: int, segments: int) -> bytes:
+def _with_headers(
+    machine: ElfMachine, out: bytearray, sections: Sequence[_Section], kind: int, segments: int
+) -> bytes:
     """With the section headers behind and the file's header in front."""
     names = _Strings()
     places = [names.add(section.name) for section in sections]
@@ -186,7 +196,7 @@ def _with_headers(out: bytearray, sections: Sequence[_Section], kind: int, segme
         )
     count = len(sections) + 2
     out[:_HEADER_BYTES] = b"\x7fELF\2\1\1" + bytes(9) + struct.pack(
-        "<HHIQQQIHHHHHH", kind, _AMD64, 1, 0, _HEADER_BYTES if segments else 0, start, 0, _HEADER_BYTES,
-        _SEGMENT_BYTES if segments else 0, segments, 64, count, count - 1,
+        "<HHIQQQIHHHHHH", kind, machine.number, 1, 0, _HEADER_BYTES if segments else 0, start, machine.flags,
+        _HEADER_BYTES, _SEGMENT_BYTES if segments else 0, segments, 64, count, count - 1,
     )
     return bytes(out)

@@ -4,16 +4,14 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kera_hw.cpu_gpu.memory import CodeMemory, host_is_x86_64
-from kera_hw.cpu_gpu.x86_64.finish import Machine
-from kera_hw.cpu_gpu.x86_64.machine import LEVELS, Level
-from kera_hw.cpu_gpu.x86_64.program import write_function
+from kera_hw.cpu_gpu.architectures import ARCHITECTURES, LEVELS, host_architecture, host_features
+from kera_hw.cpu_gpu.machine.finish import Machine
+from kera_hw.cpu_gpu.machine.level import Level
+from kera_hw.cpu_gpu.memory import CodeMemory
 from kera_hw.graph import Export
 from kera_hw.loops.program import Buffer
 from kera_hw.lower.export import TABLE as LOOPS
@@ -56,7 +54,7 @@ def compile_export(export: Export, vectors: bool = True, level: Level | None = N
     plan: Plan = plan_vectors(program, level.vector_bits) if vectors else {}
     private = frozenset(name for loop in plan.values() for name in loop.private)
     layout = lay_out(program, private, level.vector_bits // 8)
-    machine = write_function(program, layout, plan, level)
+    machine = ARCHITECTURES[level.architecture].write(program, layout, plan, level)
     if machine.stack_bytes > MOST_STACK_BYTES:
         needed = f"{machine.stack_bytes:,} bytes of stack"
         message = f"`{export.name}` needs {needed}; {MOST_STACK_BYTES:,} is the most."
@@ -108,19 +106,11 @@ class Instance:
 
 def missing_features(level: Level = LEVELS[0]) -> tuple[str, ...]:
     """What this machine lacks of a level; empty where code for it can run."""
-    if not host_is_x86_64():
-        return ("x86-64 under Linux",)
-    return tuple(name for name in level.features if name not in _features())
+    if host_architecture() != level.architecture:
+        return (f"{level.architecture} under Linux",)
+    return tuple(name for name in level.features if name not in host_features())
 
 
 def best_level() -> Level | None:
     """The one with the most that this machine can run."""
     return next((level for level in reversed(LEVELS) if not missing_features(level)), None)
-
-
-@cache
-def _features() -> frozenset[str]:
-    """What Linux says of the processor and lets programs use."""
-    text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    line = next((line for line in text.splitlines() if line.startswith("flags")), "")
-    return frozenset(line.partition(":")[2].split())

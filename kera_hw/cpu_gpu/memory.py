@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import sys
 import weakref
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -24,14 +23,3 @@ class CodeMemory:
             raise OSError(ctypes.get_errno(), "mprotect")
         self._pages = pages
         weakref.finalize(self, pages.close)
-
-
-def host_is_x86_64() -> bool:
-    """Whether this process can run such code, by the convention that it is written for."""
-    return sys.platform == "linux" and sys.maxsize > 1 << 32 and _machine() in ("x86_64", "AMD64")
-
-
-def _machine() -> str:
-    import platform
-
-    return platform.machine()

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from kera_hw.cpu_gpu.architectures import LEVELS
 from kera_hw.cpu_gpu.engine import CpuFunction, Instance, best_level, compile_export, missing_features
-from kera_hw.cpu_gpu.x86_64.machine import LEVELS, Level
+from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.driver.session import identity
 from kera_hw.driver.software import SoftwareExecutor, to_compile
 from kera_hw.graph import Export, Graph

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from kera_hw.cpu_gpu.architectures import LEVELS
 from kera_hw.cpu_gpu.engine import Instance, best_level, compile_export, missing_features
+from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.cpu_gpu.x86_64 import scalars
-from kera_hw.cpu_gpu.x86_64.machine import LEVELS, Level
 from kera_hw.driver.cpu_target import cpu_executor, level_of
 from kera_hw.driver.options import CPU_TARGETS
 from kera_hw.driver.session import load_program
@@ -60,7 +61,7 @@ def test_a_function_that_needs_too_much_stack_is_refused(
 
 
 def test_another_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kera_hw.cpu_gpu.engine._features", lambda: frozenset({"sse2", "avx2"}))
+    monkeypatch.setattr("kera_hw.cpu_gpu.engine.host_features", lambda: frozenset({"sse2", "avx2"}))
     for target in CPU_TARGETS:
         with pytest.raises(KeraError) as caught:
             cpu_executor(Graph([fir()], {}, {}), fir(), target)
@@ -72,7 +73,7 @@ def test_another_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_best_level_is_the_last_that_the_processor_has(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ("cpu", *(level.name for level in LEVELS)) == CPU_TARGETS
     for level in LEVELS:
-        monkeypatch.setattr("kera_hw.cpu_gpu.engine._features", partial(frozenset, level.features))
+        monkeypatch.setattr("kera_hw.cpu_gpu.engine.host_features", partial(frozenset, level.features))
         assert best_level() == level_of("cpu") == level == level_of(level.name)
 
 

@@ -15,8 +15,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from kera_hw.cpu_gpu.architectures import LEVELS
 from kera_hw.cpu_gpu.engine import CpuFunction, Instance, compile_export, missing_features
-from kera_hw.cpu_gpu.x86_64.machine import LEVELS, Level
+from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.driver.session import load_program
 from kera_hw.graph import Export, without_probes
 from kera_hw.interp.exports import run_leaves

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kera_hw.cpu_gpu import engine as cpu
-from kera_hw.cpu_gpu.x86_64.machine import LEVELS
+from kera_hw.cpu_gpu.architectures import LEVELS
 from kera_hw.driver.session import load_program
 from kera_hw.graph import without_probes
 from kera_hw.graph.generate import generatable_ops

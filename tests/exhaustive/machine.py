@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from kera_hw.cpu_gpu.architectures import LEVELS
 from kera_hw.cpu_gpu.engine import Instance, best_level, compile_export
-from kera_hw.cpu_gpu.x86_64.machine import LEVELS, Level
+from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.driver.session import load_program
 from kera_hw.driver.software import to_compile
 from kera_hw.graph import Export, Graph

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kera_hw.cpu_gpu.architectures import LEVELS
 from kera_hw.cpu_gpu.engine import Instance, best_level, compile_export, missing_features
-from kera_hw.cpu_gpu.x86_64.machine import LEVELS, Level
+from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.driver.session import load_program
 from kera_hw.driver.software import to_compile
 from kera_hw.numerics import elementary

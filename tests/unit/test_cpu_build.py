@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import kera_hw
+from kera_hw.cpu_gpu.architectures import LEVELS
 from kera_hw.cpu_gpu.engine import best_level
-from kera_hw.cpu_gpu.x86_64.machine import LEVELS
 from kera_hw.driver.recheck import recheck
 from tests.tidy.repo import ROOT
 from tests.unit.cli_support import Kera

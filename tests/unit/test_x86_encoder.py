@@ -97,7 +97,7 @@ def test_a_row(row: Row) -> None:
         size = below.choice([32, 64]) if row.wide == "{W}" or not vector else below.choice(lengths)
         if row.name.startswith(("vextracti64", "vinserti64")):
             size = max(size, 256)
-        content, _ = encode(Inst(row.name, tuple(one for one, _ in pairs), row.roles, size), 0)
+        content, _ = encode(Inst(row.name, tuple(one for one, _ in pairs), row.roles, size))
         found = list(_DISASSEMBLER.disasm(content, 0))
         assert len(found) == 1 and found[0].size == len(content), content.hex()
         name = row.name.removesuffix(".z")

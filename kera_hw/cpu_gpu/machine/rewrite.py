@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kera_hw.cpu_gpu.machine.allocate import Allocation, RegisterFile, replaced, touched
-from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Item, Mark, Reg, RegClass, VReg, accesses
+from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Item, Mark, Reg, VReg, accesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,11 @@ def _roles(inst: Inst) -> dict[VReg, str]:
     return found
 
 
-def used_registers(steps: list[RewriteStep], cls: RegClass) -> set[int]:
-    """Registers of the machine that are written."""
+def written_registers(steps: list[RewriteStep]) -> set[Fixed]:
+    """Registers of the machine that the code writes."""
     return {
-        register.number
+        register
         for step in steps if step.after is not None
         for register, role in accesses(step.after)
-        if isinstance(register, Fixed) and register.cls is cls and role != "r"
-    } | {step.register.number for step in steps if step.register is not None and step.register.cls is cls}
+        if isinstance(register, Fixed) and role != "r"
+    } | {step.register for step in steps if step.register is not None}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kera_hw.cpu_gpu.machine.code import Mark, Mem, RegClass, VReg
 from kera_hw.cpu_gpu.select.addresses import Addresses, Scope
 from kera_hw.cpu_gpu.select.bounds import Bounds
-from kera_hw.cpu_gpu.select.isa import Arg, Isa, class_of
+from kera_hw.cpu_gpu.select.isa import Arg, Isa
 from kera_hw.cpu_gpu.select.uses import Uses
 from kera_hw.legal.native import Signature
 from kera_hw.loops.program import (
@@ -461,7 +461,7 @@ class Body(StatementWriter):
 
     def _room(self, var: Var) -> Held:
         if not self._varies(var):
-            return Held(self.isa.code.vreg(class_of(var.type)))
+            return Held(self.isa.scalar_register(var.type))
         lanes = self._lane_count
         mask_bits = self.isa.mask_bits(lanes) if isinstance(var.type, BoolType) else 0
         return Held(self.isa.lanes_register(var.type), lanes, mask_bits)

@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 
 from kera_hw.cpu_gpu.machine.code import Fixed, Inst, Label, Mem, Operand, RegClass, VReg
+from kera_hw.cpu_gpu.machine.finish import Fixup
 
 _MAPS = {"0F": 1, "0F38": 2, "0F3A": 3}
 _PREFIXES = {"66": 1, "F3": 2, "F2": 3}
@@ -159,17 +160,8 @@ def _fits(kind: str, operand: Operand) -> bool:
     return kind in ("i8", "i32", "i64")
 
 
-@dataclass(frozen=True, slots=True)
-class Fixup:
-    """Four bytes at ``place`` hold the distance from ``end`` to a label."""
-
-    place: int
-    end: int
-    label: int
-
-
-def encode(inst: Inst, at: int) -> tuple[bytes, list[Fixup]]:
-    """An instruction over the machine's registers, and what its labels need; ``at`` is where it begins."""
+def encode(inst: Inst) -> tuple[bytes, list[Fixup]]:
+    """An instruction over the machine's registers, and what its labels need."""
     row = form(inst.op, inst.operands)
     named = dict(zip(row.places, inst.operands))
     reg = _number(named.get("reg"))
@@ -188,12 +180,12 @@ def encode(inst: Inst, at: int) -> tuple[bytes, list[Fixup]]:
     whole = head + body + tail
     fixups: list[Fixup] = []
     if fixup is not None:
-        fixups.append(Fixup(at + len(head) + len(body) - 4, at + len(whole), fixup))
+        fixups.append(Fixup(len(head) + len(body) - 4, len(whole), fixup))
     if "rel" in named:
         label = named["rel"]
         assert isinstance(label, Label)
         whole += bytes(4)
-        fixups.append(Fixup(at + len(whole) - 4, at + len(whole), label.number))
+        fixups.append(Fixup(len(whole) - 4, len(whole), label.number))
     return whole, fixups
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from kera_hw.cpu_gpu.machine.code import Label, Mem, Reg, RegClass, VReg
 from kera_hw.cpu_gpu.select.isa import COMPARED, Arg, Scalar, Splat, is_narrow, width_of
 from kera_hw.cpu_gpu.x86_64 import lanes, masks, scalars, vectors
-from kera_hw.cpu_gpu.x86_64.machine import Emitter
+from kera_hw.cpu_gpu.x86_64.machine import RAX, RCX, RDI, RDX, RSI, Emitter
 from kera_hw.legal.native import Signature
 from kera_hw.types import BoolType, FloatType, IntType, Type
 
@@ -15,6 +15,15 @@ _NEAR = range(-(1 << 31), 1 << 31)
 
 class X86(Emitter):
     """Implements ``select.isa.Isa``."""
+
+    def arguments(self) -> tuple[VReg, VReg, VReg]:
+        """By way of registers that are never given to anything, so that no argument is overwritten unread."""
+        self.put("mov", RAX, RDI)
+        self.put("mov", RCX, RSI)
+        found = self.general(), self.general(), self.general()
+        for register, given in zip(found, (RAX, RCX, RDX)):
+            self.copy(register, given)
+        return found
 
     # Addresses and control
 
@@ -54,6 +63,9 @@ class X86(Emitter):
             return self.gives("imuli", register, value)
         return self.changed("imul", register, self.number(value))
 
+    def multiple_below(self, register: Reg, step: int) -> VReg:
+        return self.changed("andi", register, -step)
+
     def branch_below(self, register: Reg, end: Reg | int, label: Label) -> None:
         if isinstance(end, int) and end in _NEAR:
             self.put("cmpi", register, end)
@@ -72,6 +84,9 @@ class X86(Emitter):
         return scalars.widened(self, kind, register, 64)
 
     # Scalars
+
+    def scalar_register(self, kind: Type) -> VReg:
+        return self.vector_register() if isinstance(kind, FloatType) else self.general()
 
     def literal(self, kind: Type, bits: int) -> VReg:
         if isinstance(kind, FloatType):

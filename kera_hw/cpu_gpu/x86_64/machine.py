@@ -6,6 +6,7 @@ from functools import cache
 
 from kera_hw.cpu_gpu.machine.allocate import RegisterFile
 from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Mem, Operand, RegClass, VReg
+from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.cpu_gpu.x86_64.encoder import form, table
 
 RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI = (Fixed(number, RegClass.GENERAL) for number in range(8))
@@ -21,17 +22,9 @@ _MASKS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
-    """What a processor has; code for one level runs on processors that have more.
+class X86Level(Level):
+    """``evex``: with 32 vector registers of 512 bits, and registers for masks."""
 
-    ``features`` are called as Linux calls them; ``capabilities`` are what it has beyond the native set.
-    """
-
-    name: str
-    features: tuple[str, ...]
-    capabilities: tuple[str, ...]
-    vector_bits: int
-    vector_registers: int
     evex: bool = False
 
     @property
@@ -58,13 +51,14 @@ class Level:
         )
 
 
-AVX2 = Level(
-    "x86-64-avx2", ("avx2", "bmi1", "bmi2", "fma", "abm", "popcnt"),
+AVX2 = X86Level(
+    "x86-64-avx2", "x86-64", ("avx2", "bmi1", "bmi2", "fma", "abm", "popcnt"),
     ("bit-counts", "fma", "minimum", "rotations"),
     vector_bits=256, vector_registers=16,
 )
-AVX512 = Level(
-    "x86-64-avx512", (*AVX2.features, "avx512f", "avx512dq", "avx512bw", "avx512vl"), AVX2.capabilities,
+AVX512 = X86Level(
+    "x86-64-avx512", "x86-64", (*AVX2.features, "avx512f", "avx512dq", "avx512bw", "avx512vl"),
+    AVX2.capabilities,
     vector_bits=512, vector_registers=32, evex=True,
 )
 LEVELS = (AVX2, AVX512)
@@ -80,7 +74,7 @@ def jumps() -> dict[str, bool]:
 class Emitter:
     """Appends instructions of the table to ``code``."""
 
-    def __init__(self, code: Code, level: Level = AVX2) -> None:
+    def __init__(self, code: Code, level: X86Level = AVX2) -> None:
         self.code = code
         self.level = level
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from kera_hw.cpu_gpu.architectures import ARCHITECTURES
 from kera_hw.cpu_gpu.elf import Named, object_file, shared_library
 from kera_hw.cpu_gpu.engine import CpuFunction, compile_export
 from kera_hw.driver.cpu_target import code_plan, level_of
@@ -51,11 +52,12 @@ def code_files(export: Export, function: CpuFunction, fingerprint: str) -> dict[
     """The object, the library and the header, by file name."""
     name = export.name
     image = function.layout.image()
+    machine = ARCHITECTURES[function.level.architecture].elf
     kernel = Named(f"{name}_kernel", function.machine.code)
     data = [Named(f"{name}_image", image), Named(f"{name}_fingerprint", fingerprint.encode() + b"\0")]
     return {
-        f"{name}.o": object_file(kernel, data),
-        f"lib{name}.so": shared_library(f"lib{name}.so", kernel, data),
+        f"{name}.o": object_file(machine, kernel, data),
+        f"lib{name}.so": shared_library(machine, f"lib{name}.so", kernel, data),
         f"{name}.h": _header(export, function, fingerprint, len(image)).encode(),
     }
 

@@ -1,0 +1,74 @@
+"""The processors that there is code for: how it is written, and what Linux says that one has."""
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from kera_hw.cpu_gpu.elf import ElfMachine
+from kera_hw.cpu_gpu.machine.code import Code
+from kera_hw.cpu_gpu.machine.finish import Machine, finish
+from kera_hw.cpu_gpu.machine.level import Level
+from kera_hw.cpu_gpu.select.function import select
+from kera_hw.cpu_gpu.x86_64.finish import X86Backend
+from kera_hw.cpu_gpu.x86_64.isa import X86
+from kera_hw.cpu_gpu.x86_64.machine import LEVELS as X86_LEVELS
+from kera_hw.cpu_gpu.x86_64.machine import X86Level
+from kera_hw.loops.program import LoopProgram
+from kera_hw.schedule.software.layout import Layout
+from kera_hw.schedule.software.vector_loops import Plan
+
+Write = Callable[[LoopProgram, Layout, Plan, Level], Machine]
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """``machines``: what Python calls it; ``levels`` from the least to the most; ``feature_line``: what names
+    the features of a processor in /proc/cpuinfo."""
+
+    name: str
+    machines: frozenset[str]
+    levels: tuple[Level, ...]
+    write: Write
+    elf: ElfMachine
+    feature_line: str
+
+
+def _x86(program: LoopProgram, layout: Layout, plan: Plan, level: Level) -> Machine:
+    assert isinstance(level, X86Level)
+    isa = X86(Code(), level)
+    select(isa, program, layout, plan)
+    return finish(isa.code, X86Backend(level))
+
+
+ARCHITECTURES: Mapping[str, Architecture] = {
+    one.name: one
+    for one in (
+        Architecture("x86-64", frozenset({"x86_64", "AMD64"}), X86_LEVELS, _x86, ElfMachine(62), "flags"),
+    )
+}
+LEVELS = tuple(level for one in ARCHITECTURES.values() for level in one.levels)
+"""Of each architecture from the least to the most."""
+
+
+def host_architecture() -> str | None:
+    """Whose code this process can run, by the convention that it is written for."""
+    if sys.platform != "linux" or sys.maxsize <= 1 << 32:
+        return None
+    machine = platform.machine()
+    return next((one.name for one in ARCHITECTURES.values() if machine in one.machines), None)
+
+
+@cache
+def host_features() -> frozenset[str]:
+    """What Linux says of this processor and lets programs use."""
+    host = host_architecture()
+    if host is None:
+        return frozenset()
+    text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    begins = ARCHITECTURES[host].feature_line
+    line = next((line for line in text.splitlines() if line.startswith(begins)), "")
+    return frozenset(line.partition(":")[2].split())
