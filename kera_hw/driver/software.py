@@ -147,6 +147,11 @@ def notes_on_leaves(export: Export) -> str:
     return " ".join(said) or "Numbers are as they are."
 
 
+def graph_to_compile(graph: Graph, export: Export) -> Graph:
+    """What a software target starts from: the export optimised, without its observations, and its places."""
+    return optimise(single_export_graph(graph, without_probes(export))).graph
+
+
 def to_compile(graph: Graph, export: Export) -> Export:
-    """What a software target starts from: the export optimised, without its observations."""
-    return optimise(single_export_graph(graph, without_probes(export))).graph.exports[0]
+    """The export of that graph alone."""
+    return graph_to_compile(graph, export).exports[0]

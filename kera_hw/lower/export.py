@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from kera_hw.graph.nesting import check_nesting
-from kera_hw.graph.node import Export, Node, Origin, Region, Scopes
+from kera_hw.graph.node import Export, Node, Origin, Region, Scopes, within
 from kera_hw.loops.program import Buffer, LoopProgram
 from kera_hw.lower import control, elementwise, reductions, tensors
 from kera_hw.lower.emitter import Emitter
@@ -80,8 +80,10 @@ def lower_with_updates(
     values = lower.region(export.region, args)
     kinds = leaf_types(export.result)
     results = [_result(f"out.{k}", kind) for k, kind in enumerate(kinds)]
-    for target, value in zip(results, values):
+    for target, value, ref in zip(results, values, export.region.results):
+        emit.place = within(lower.origins.get(ref.node), lower.scopes.get(export.region, ()))
         _deliver(lower, target, value)
+    emit.place = None
     seen = values[len(results) + len(states) :]
     last = export.region.results[len(values) - len(seen) :]
     observed = [_result(f"observed.{k}", ref.type) for k, ref in enumerate(last)]

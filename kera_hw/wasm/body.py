@@ -6,6 +6,7 @@ from itertools import chain
 
 from kera_hw.legal.native import Signature
 from kera_hw.loops.program import (
+    Alloc,
     Block,
     Buffer,
     Carried,
@@ -16,6 +17,7 @@ from kera_hw.loops.program import (
     LoopProgram,
     Op,
     Operand,
+    Statement,
     Store,
     Var,
     While,
@@ -25,7 +27,7 @@ from kera_hw.schedule.software.statements import StatementWriter, results_of
 from kera_hw.schedule.software.vector_loops import ITEM, Plan, flat_terms
 from kera_hw.types import BoolType, IntType, Type
 from kera_hw.wasm import scalars, vectors
-from kera_hw.wasm.code import Code, value_type
+from kera_hw.wasm.code import Code, Mark, value_type
 from kera_hw.wasm.lifetimes import Lifetimes
 from kera_hw.wasm.module import ValueType
 from kera_hw.wasm.operands import Held, ScalarSource, VectorSource
@@ -58,6 +60,14 @@ class Body(StatementWriter):
             for var in dying.get(k, ()):
                 self._forget(var)
 
+    def _statement(self, statement: Statement) -> None:
+        if isinstance(statement, Alloc):
+            super()._statement(statement)
+            return
+        around = self.code.mark(Mark(_label(statement), statement.place))
+        super()._statement(statement)
+        self.code.mark(around)
+
     # Scalars
 
     def _held_of(self, operand: Operand) -> Held | None:
@@ -89,7 +99,7 @@ class Body(StatementWriter):
     def _bind(self, var: Var, loose: bool = False, mask_bits: int = 0) -> None:
         """The value on the stack becomes the scalar's."""
         vector = self._varies(var)
-        local = self.code.new_local(ValueType.V128 if vector else value_type(var.type))
+        local = self.code.new_local(ValueType.V128 if vector else value_type(var.type), self.code.name)
         self.code.set(local)
         lanes = self._vector.count if vector and self._vector is not None else 1
         self._held[var] = Held(local, lanes, mask_bits, loose=loose)
@@ -388,6 +398,23 @@ class Body(StatementWriter):
         for held in reversed(results.values()):
             self.code.set(held.local)
         self._drop(arm)
+
+
+def _label(statement: Statement) -> str:
+    """What a statement does, as the loop program's text has it."""
+    match statement:
+        case Op(opcode=opcode):
+            return opcode
+        case Load(buffer=buffer):
+            return f"load {buffer}"
+        case Store(buffer=buffer):
+            return f"store {buffer}"
+        case For(count=count):
+            return f"for {count}"
+        case While(most=most):
+            return f"while {most}"
+        case _:
+            return "if"
 
 
 def _narrow(kind: Type) -> str:

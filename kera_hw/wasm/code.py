@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import NamedTuple
 
+from kera_hw.graph.node import Origin
 from kera_hw.types import FloatType, IntType, Type
 from kera_hw.wasm.instructions import encode, unsigned
 from kera_hw.wasm.module import EMPTY, ValueType
@@ -15,8 +17,23 @@ def value_type(kind: Type) -> ValueType:
     return ValueType.I64 if isinstance(kind, IntType) and kind.width_bits == 64 else ValueType.I32
 
 
+class Mark(NamedTuple):
+    """What code is for, as people name it, and where that stands in source."""
+
+    label: str
+    place: Origin | None = None
+
+
+NO_MARK = Mark("")
+_MOST_NAMES = 3
+
+
 class Code:
-    """``params`` take the first locals."""
+    """``params`` take the first locals.
+
+    ``marks``: from which byte on the code is for what. ``labels``: what blocks are for, by the order in which
+    they begin.
+    """
 
     def __init__(self, params: tuple[ValueType, ...]) -> None:
         self._out = bytearray()
@@ -24,10 +41,29 @@ class Code:
         self._types = list(params)
         self._free: dict[ValueType, list[int]] = defaultdict(list)
         self._last_set: tuple[int, int] | None = None
+        self._mark = NO_MARK
+        self.marks: list[tuple[int, Mark]] = []
+        self.labels: list[str] = []
+        self._names: dict[int, dict[str, None]] = defaultdict(dict)
+
+    def mark(self, mark: Mark) -> Mark:
+        """What follows is for that; what the code was for before."""
+        before, self._mark = self._mark, mark
+        if self.marks and self.marks[-1][0] == len(self._out):
+            self.marks.pop()
+        if not self.marks or self.marks[-1][1] != mark:
+            self.marks.append((len(self._out), mark))
+        return before
 
     @property
     def locals(self) -> tuple[ValueType, ...]:
         return tuple(self._types[self._params :])
+
+    @property
+    def local_names(self) -> dict[int, str]:
+        """Of those that hold something named; the names of several things, in turn, are joined."""
+        held = sorted(self._names.items())
+        return {local: "/".join(list(names)[:_MOST_NAMES]) for local, names in held if names}
 
     def finish(self) -> bytes:
         return bytes(self._out)
@@ -35,12 +71,20 @@ class Code:
     def op(self, name: str, *immediates: int) -> None:
         self._out += encode(name, *immediates)
 
-    def new_local(self, kind: ValueType) -> int:
+    @property
+    def name(self) -> str:
+        """What the source calls what is being written, if it has a name."""
+        return (self._mark.place and self._mark.place.name) or ""
+
+    def new_local(self, kind: ValueType, name: str = "") -> int:
+        """For what has that name in source."""
         free = self._free[kind]
-        if free:
-            return free.pop()
-        self._types.append(kind)
-        return len(self._types) - 1
+        if not free:
+            self._types.append(kind)
+        local = free.pop() if free else len(self._types) - 1
+        if name:
+            self._names[local][name] = None
+        return local
 
     def release(self, local: int) -> None:
         self._free[self._types[local]].append(local)
@@ -64,6 +108,7 @@ class Code:
     def begin(self, name: str) -> None:
         """A block, loop or branch that gives nothing."""
         self.op(name, EMPTY)
+        self.labels.append(str(self._mark.place or ""))
         self._last_set = None
 
     def end(self) -> None:

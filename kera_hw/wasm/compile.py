@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kera_hw.graph import Export
+from kera_hw.graph import Export, Graph
 from kera_hw.legal.native import Native
 from kera_hw.lower.export import TABLE as LOOPS
 from kera_hw.schedule.software.native import native_program, rows_of
@@ -20,10 +20,14 @@ TABLE: TargetTable[object] = replace(LOOPS, name="wasm", noun="WebAssembly")
 
 
 @deep_recursion()
-def compile_export(export: Export, vectors: bool = True, fingerprint: str = "") -> WasmModule:
+def compile_export(
+    export: Export, vectors: bool = True, fingerprint: str = "", graph: Graph | None = None
+) -> WasmModule:
     """The module of an export without observations; without ``vectors``, one round at a time.
 
-    ``fingerprint`` is what the module says it was made from, in a section of its own. Raises
-    KeraError: K0701 for an operation without loops, K0705 for what is larger than engines take.
+    ``fingerprint`` is what the module says it was made from, in a section of its own; ``graph`` knows where
+    the export's nodes stand in source. Raises KeraError: K0701 for an operation without loops, K0705 for what
+    is larger than engines take.
     """
-    return build_module(native_program(export, TABLE, BEYOND_NATIVE), vectors, fingerprint)
+    program = native_program(export, TABLE, BEYOND_NATIVE, graph=graph)
+    return build_module(program, vectors, fingerprint)

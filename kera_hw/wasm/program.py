@@ -13,7 +13,7 @@ from kera_hw.schedule.software.layout import Data, Layout, aligned, element_byte
 from kera_hw.schedule.software.vector_loops import ITEM, Plan, plan_vectors
 from kera_hw.support import Diagnostic, KeraError
 from kera_hw.wasm.body import Body
-from kera_hw.wasm.code import Code
+from kera_hw.wasm.code import Code, Mark
 from kera_hw.wasm.module import MOST_PAGES, PAGE_BYTES, Function, Module, ValueType, write_module
 from kera_hw.wasm.vectors import VECTOR_BITS
 
@@ -30,7 +30,9 @@ MOST_BYTES_WITH_AN_ITEM = PAGE_BYTES * MOST_PAGES
 @dataclass(frozen=True, slots=True)
 class WasmModule:
     """``binary`` and how to call it: ``params`` and ``results`` in the order of the pointers; a batch may lie
-    from address ``room`` on. ``vector_loops``: how many loops run several rounds at once."""
+    from address ``room`` on. ``vector_loops``: how many loops run several rounds at once. ``marks``: from
+    which byte of the module on its code is for what.
+    """
 
     name: str
     binary: bytes
@@ -39,6 +41,7 @@ class WasmModule:
     room: int
     stateful: bool
     vector_loops: int
+    marks: tuple[tuple[int, Mark], ...]
 
 
 def build_module(program: LoopProgram, vectors: bool = True, fingerprint: str = "") -> WasmModule:
@@ -50,7 +53,7 @@ def build_module(program: LoopProgram, vectors: bool = True, fingerprint: str = 
     private = frozenset(name for loop in plan.values() for name in loop.private)
     layout = lay_out(program, private, VECTOR_BITS // 8)
     params, results = program.of_kind("param"), program.of_kind("result")
-    run = _run(program, layout, plan, [*params, *results])
+    run, marks = _run(program, layout, plan, [*params, *results])
     reset = _reset(layout)
     pages = -(-layout.end // PAGE_BYTES)
     ports = sum(aligned(one.size * element_bytes(one.element)) for one in (*params, *results))
@@ -64,10 +67,14 @@ def build_module(program: LoopProgram, vectors: bool = True, fingerprint: str = 
             message = f"As a WebAssembly module, `{program.name}` has {count:,} {what}; {most:,} is the most."
             raise KeraError([Diagnostic("K0705", message)])
     named = ((SECTION, fingerprint.encode()),) if fingerprint else ()
-    module = Module(program.name, (run, reset), _beginnings(layout), max(pages, 1), named)
+    data = _beginnings(layout)
+    held = {address: name for name, address in layout.addresses.items()}
+    names = tuple(held.get(one.address, "") for one in data)
+    written = write_module(Module(program.name, (run, reset), data, max(pages, 1), named, names))
     stateful = bool(layout.resets)
+    placed = tuple((written.starts[0] + offset, mark) for offset, mark in marks)
     return WasmModule(
-        program.name, write_module(module), tuple(params), tuple(results), layout.end, stateful, len(plan)
+        program.name, written.binary, tuple(params), tuple(results), layout.end, stateful, len(plan), placed
     )
 
 
@@ -87,15 +94,17 @@ def _reset(layout: Layout) -> Function:
     return Function("reset", (), (), (), code.finish())
 
 
-def _run(program: LoopProgram, layout: Layout, plan: Plan, ports: list[Buffer]) -> Function:
-    """Item by item, or several at once and then the rest one by one."""
+def _run(
+    program: LoopProgram, layout: Layout, plan: Plan, ports: list[Buffer]
+) -> tuple[Function, list[tuple[int, Mark]]]:
+    """Item by item, or several at once and then the rest one by one; and what its code is for."""
     params = (ValueType.I32,) * (1 + len(ports))
     code = Code(params)
     items = 0
     bases = {buffer.name: 1 + k for k, buffer in enumerate(ports)}
-    pointers = {name: code.new_local(ValueType.I32) for name in bases}
+    pointers = {name: code.new_local(ValueType.I32, f"{name}@item") for name in bases}
     body = Body(code, program, layout, plan, pointers)
-    item = code.new_local(ValueType.I32)
+    item = code.new_local(ValueType.I32, "item")
     body.hold_counter(ITEM, item)
     loop = plan.get(id(program))
 
@@ -129,4 +138,6 @@ def _run(program: LoopProgram, layout: Layout, plan: Plan, ports: list[Buffer]) 
         with body.lanes(loop):
             rounds(loop.count)
     rounds(1)
-    return Function("run", params, (), code.locals, code.finish())
+    names = {0: "items", **{1 + k: buffer.name for k, buffer in enumerate(ports)}, **code.local_names}
+    run = Function("run", params, (), code.locals, code.finish(), True, names, tuple(code.labels))
+    return run, code.marks

@@ -1,6 +1,7 @@
 """Software targets give the reference's bits: on random graphs for every operation, and on programs."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -17,8 +18,6 @@ from kera_hw.interp.exports import run_leaves
 from kera_hw.ops.registry import FAMILIES
 from kera_hw.target.coverage import BOUND
 from kera_hw.target.minimal import TYPES, minimal_programs
-from kera_hw.wasm import compile as wasm
-from kera_hw.wasm import engine as wasmtime
 from tests.differential.software import (
     ITEMS,
     PROGRAMS,
@@ -32,8 +31,12 @@ from tests.differential.software import (
     results,
 )
 from tests.loop_programs import inputs_of, random_export, same_bits
+from tests.tidy.repo import ROOT
+from tests.wasm_engines import Everywhere, Modules
 
 _CHUNKS = 8
+SHARED = ROOT.parent / "shared" / "programs"
+"""Further programs, where that folder stands beside the checkout; every one is skipped elsewhere."""
 
 
 class Target(NamedTuple):
@@ -46,14 +49,17 @@ class Target(NamedTuple):
 @pytest.fixture(
     params=["wasm", "ptx", *LEVELS], ids=lambda item: item if isinstance(item, str) else item.name
 )
-def target(request: pytest.FixtureRequest) -> Target:
+def target(request: pytest.FixtureRequest) -> Iterator[Target]:
     if request.param == "wasm":
-        return Target(wasm.compile_export, wasmtime.Instance)
-    if request.param == "ptx":
-        return Target(compile_ptx, ptx_instance)
-    if cpu.missing_features(request.param):
+        modules = Modules()
+        yield Target(modules.compile, Everywhere)
+        modules.check()
+    elif request.param == "ptx":
+        yield Target(compile_ptx, ptx_instance)
+    elif cpu.missing_features(request.param):
         pytest.skip("the processor lacks what the code uses")
-    return Target(partial(cpu.compile_export, level=request.param), cpu.Instance)
+    else:
+        yield Target(partial(cpu.compile_export, level=request.param), cpu.Instance)
 
 
 @pytest.mark.parametrize("chunk", range(_CHUNKS))
@@ -90,6 +96,13 @@ def test_programs(target: Target, path: Path) -> None:
     assert loaded.graph is not None
     for export in loaded.graph.exports:
         assert checked(target.compile, target.make, export, 7, 1) is not None, export.name
+
+
+@pytest.mark.parametrize("path", sorted(SHARED.glob("*.kera")) or [None], ids=lambda path: path and path.stem)
+def test_shared_programs(target: Target, path: Path | None) -> None:
+    if path is None:
+        pytest.skip(f"{SHARED} is not beside this checkout")
+    test_programs(target, path)
 
 
 def test_state_lives_from_call_to_call_until_reset(target: Target) -> None:

@@ -1,6 +1,8 @@
 """Modules of WebAssembly by themselves: batches in parts, limits, and that what is wrong is seen."""
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from kera_hw.interp.exports import run_leaves
@@ -10,6 +12,8 @@ from kera_hw.wasm.compile import compile_export
 from kera_hw.wasm.engine import Instance
 from tests.differential.software import differing, fir, results
 from tests.loop_programs import inputs_of, same_bits
+from tests.node import ABSENT, node
+from tests.wasm_engines import NO_WABT, WABT, Everywhere, Modules, faults_of
 
 
 def test_a_batch_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,3 +36,28 @@ def test_a_wrong_module_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = {**scalars.RULES, "integer.add": scalars.RULES["integer.sub"]}
     monkeypatch.setattr(scalars, "RULES", rules)
     assert differing(fir(), compile_export(fir()), Instance, 8, 0) == [0]
+
+
+def test_node_is_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the tests of software targets run a module; a difference there is seen."""
+    if node() is None:
+        pytest.skip(ABSENT)
+    made = Modules().compile(fir())
+    rules = {**scalars.RULES, "integer.add": scalars.RULES["integer.sub"]}
+    monkeypatch.setattr(scalars, "RULES", rules)
+    wrong = Modules().compile(fir()).module
+    assert differing(fir(), made, Everywhere, 8, 0) == []
+    both = Everywhere(made)
+    both._first = Instance(wrong)  # pyright: ignore[reportPrivateUsage]
+    (samples,), _ = inputs_of(fir(), 8, 0)
+    with pytest.raises(AssertionError, match="engines differ"):
+        both.run([samples], 8)
+
+
+def test_wabt_is_asked_too() -> None:
+    if shutil.which(WABT) is None:
+        pytest.skip(NO_WABT)
+    binary = bytearray(compile_export(fir()).binary)
+    assert faults_of([bytes(binary)] * 2) == ""
+    binary[binary.rindex(b"\x0b\x0b")] = 0x1A  # a value dropped where a block ends
+    assert "error" in faults_of([bytes(binary)])

