@@ -11,8 +11,9 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -37,10 +38,16 @@ _MASK = (1 << 64) - 1
 _MIX = 0x9E37_79B9_7F4A_7C15
 
 
-def source(name: str) -> str:
-    """The sum over a block of inputs from ``first`` on, as ``run`` has it."""
+class Runs(Protocol):
+    """What runs a compiled kernel."""
+
+    def run(self, params: Sequence[Array], items: int, /) -> list[Array]: ...
+
+
+def source(name: str, factor: int = 1) -> str:
+    """The sum over a block of inputs from ``first`` on, times ``factor``, as ``run`` has it."""
     return f"""pub fn total(first: u32) -> u64 {{
-    let bits = iota::<u32, {BLOCK}>() + first;
+    let bits = (iota::<u32, {BLOCK}>() + first) * {factor:#x};
     let found = bitcast::<u32>({name}(bitcast::<f32>(bits))) as u64;
     let input = bits as u64;
     sum((((input << 32) | found) ^ {_MIX:#x}) * (input * 2 + 1))
@@ -48,18 +55,22 @@ def source(name: str) -> str:
 """
 
 
-def compiled(name: str, level: Level) -> Instance:
+def export_of(name: str, factor: int = 1) -> Export:
+    """The kernel, as a target compiles it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "total.kera"
-        path.write_text(source(name), encoding="utf-8")
+        path.write_text(source(name, factor), encoding="utf-8")
         loaded = load_program(path)
     assert loaded.graph is not None, loaded.diagnostics
     graph: Graph = loaded.graph
-    export: Export = graph.exports[0]
-    return Instance(compile_export(to_compile(graph, export), level=level))
+    return to_compile(graph, graph.exports[0])
 
 
-def total(instance: Instance, first: int, count: int) -> int:
+def compiled(name: str, level: Level, factor: int = 1) -> Instance:
+    return Instance(compile_export(export_of(name, factor), level=level))
+
+
+def total(instance: Runs, first: int, count: int) -> int:
     """Over ``count`` inputs, which are whole blocks."""
     whole = 0
     for start in range(first, first + count, BLOCK * _ITEMS):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from kera_hw.cpu_gpu.engine import Instance, best_level, compile_export, missing
 from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.driver.session import load_program
 from kera_hw.driver.software import to_compile
+from kera_hw.graph import Export
 from kera_hw.numerics import elementary
 from kera_hw.numerics.elementary import FUNCTIONS
 from kera_hw.numerics.floatbits import to_bits
@@ -21,11 +23,8 @@ from tests.exhaustive import machine, run
 some_level = pytest.mark.skipif(best_level() is None, reason="the processor lacks what the code uses")
 
 
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
-@pytest.mark.parametrize("kind", [F16, BF16], ids=str)
-def test_every_input_of_16_bits(level: Level, kind: FloatType, tmp_path: Path) -> None:
-    if missing_features(level):
-        pytest.skip("the processor lacks what the code uses")
+def check_every_input(kind: FloatType, tmp_path: Path, make: Callable[[Export], machine.Runs]) -> None:
+    """Of 16 bits, to all functions, in what ``make`` makes of an export."""
     path = tmp_path / "f.kera"
     lines = [
         f"pub fn k_{name}(x: [{kind}; 4096]) -> [{kind}; 4096] {{ {name}(x) }}" for name in FUNCTIONS
@@ -36,10 +35,18 @@ def test_every_input_of_16_bits(level: Level, kind: FloatType, tmp_path: Path) -
     bits = np.arange(1 << 16, dtype=np.uint16)
     values = bits.view(numpy_dtype(kind))
     for export in loaded.graph.exports:
-        instance = Instance(compile_export(to_compile(loaded.graph, export), level=level))
+        instance = make(to_compile(loaded.graph, export))
         (found,) = instance.run([bits.reshape(16, 4096)], 16)
         wanted = to_bits(elementary.evaluate(export.name.removeprefix("k_"), values, kind))
         assert (found.reshape(-1) == wanted).all(), export.name
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+@pytest.mark.parametrize("kind", [F16, BF16], ids=str)
+def test_every_input_of_16_bits(level: Level, kind: FloatType, tmp_path: Path) -> None:
+    if missing_features(level):
+        pytest.skip("the processor lacks what the code uses")
+    check_every_input(kind, tmp_path, lambda export: Instance(compile_export(export, level=level)))
 
 
 @some_level
