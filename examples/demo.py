@@ -2,13 +2,15 @@
 
 A 16-tap filter runs over a sound clip and an edge detector over a picture. Each design is built for an ECP5,
 its simulated circuit, its machine code and its WebAssembly module are compared bit for bit with the reference
-on every sample and every pixel, and the results are written where you can listen to them and look at them.
+on every sample and every pixel, and the results are written where you can listen to them and look at them. At
+the end `kera verify --targets all` holds every target against the reference, kernels for GPUs among them.
 
     python examples/demo.py [--wav CLIP.wav] [--png PICTURE.png] [-o DIR] [--no-bitstream]
 """
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
 import wave
@@ -20,6 +22,7 @@ from PIL import Image
 from rich.console import Console
 
 import kera_hw
+from kera_hw.cli import main as cli
 from kera_hw.cli.hardware_commands import figures_table
 from kera_hw.driver.build import BuildResult, build
 from kera_hw.driver.options import TargetOptions
@@ -27,6 +30,8 @@ from kera_hw.driver.session import find_export, load_program
 from kera_hw.support import Diagnostic, KeraError, render_diagnostics
 
 HERE = Path(__file__).parent
+STREAM_ITEMS = 500
+"""Of the clip for every target: the interpreter of kernels takes items of a stream one after another."""
 console = Console(highlight=False, soft_wrap=True)
 
 
@@ -42,20 +47,22 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         filtered, sound_ok = run("fir.kera", "fir", {"x": samples}, options)
         edges, picture_ok = run("sobel_window.kera", "sobel_window", {"p": windows(picture)}, options)
+        write_results(filtered, edges, picture, rate_hz, options)
+        console.rule("every target")
+        everywhere = [
+            verify("fir.kera", "fir", {"x": samples[:STREAM_ITEMS]}, options),
+            verify("sobel_window.kera", "sobel_window", {"p": windows(picture)}, options),
+        ]
     except KeraError as fault:
         print(render_diagnostics(fault.diagnostics), file=sys.stderr)
         return 3 if any(item.code == "K0950" for item in fault.diagnostics) else 1
-    write_wav(options.out / "filtered.wav", filtered, rate_hz)
-    image = edges.reshape(picture.shape[0] - 2, -1)
-    Image.fromarray(image).save(options.out / "edges.png")
-    side_by_side(picture, image).save(options.out / "before_after.png")
     console.rule()
     console.print(
         f"Listen to {options.out}/filtered.wav (before: {options.wav}),\n"
         f"look at {options.out}/before_after.png, and open\n"
         f"{options.out}/fir/report.html and {options.out}/sobel_window/report.html in a browser."
     )
-    return 0 if sound_ok and picture_ok else 1
+    return 0 if sound_ok and picture_ok and all(everywhere) else 1
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -113,6 +120,28 @@ def in_software(
     verdict = "[green]0 differing bits[/]" if differing == 0 else f"[red]{differing} items differ[/]"
     console.print(f"{len(actual):,} items on {target} in {1000 * seconds:.1f} ms: {verdict}.")
     return differing == 0
+
+
+def verify(program: str, name: str, inputs: dict[str, Any], options: argparse.Namespace) -> bool:
+    """`kera verify --targets all` on the data; its command line, which can be repeated, and its table."""
+    command = ["kera", "verify", str(HERE / program), "--fn", name, "--targets", "all"]
+    command += ["--device", options.target, "--vectors", "100"]
+    for parameter, value in inputs.items():
+        items = options.out / f"{name}.{parameter}.npy"
+        np.save(items, value)
+        command += ["-i", f"{parameter}={items}"]
+    console.print(f"$ {shlex.join(command)}")
+    return cli.main(command[1:]) == 0
+
+
+def write_results(
+    filtered: np.ndarray, edges: np.ndarray, picture: np.ndarray, rate_hz: int, options: argparse.Namespace
+) -> None:
+    """The sound and the pictures."""
+    write_wav(options.out / "filtered.wav", filtered, rate_hz)
+    image = edges.reshape(picture.shape[0] - 2, -1)
+    Image.fromarray(image).save(options.out / "edges.png")
+    side_by_side(picture, image).save(options.out / "before_after.png")
 
 
 def build_one(path: Path, name: str, options: argparse.Namespace) -> BuildResult:

@@ -51,7 +51,7 @@ class Row:
 
     def to_json(self) -> dict[str, Any]:
         reasons = [item.to_json() for item in self.faults]
-        return {"target": self.target, "verdict": self.verdict, "reasons": reasons}
+        return {"target": self.target, "verdict": self.verdict, "facts": self.facts, "reasons": reasons}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +130,11 @@ def _facts(plan: Mapping[str, Any]) -> str:
         return f"{plan['isa']}, {plan['code_bytes']:,} bytes of code"
     if "module_bytes" in plan:
         return f"a module of {plan['module_bytes']:,} bytes"
+    if "runs_on" in plan:
+        kernels = len(plan["kernels"])
+        counted = f"{kernels} {'kernel' if kernels == 1 else 'kernels'}"
+        where = "by our interpreter" if plan["runs_on"] == "interpreter" else f"on {plan['runs_on']}"
+        return f"{plan['sm']}, {counted}, run {where}"
     return ""
 
 

@@ -1,7 +1,7 @@
 """Elementary functions of f32 in WebAssembly on 2^26 inputs: ``python -m tests.exhaustive.wasm [NAME...]``.
 
-The inputs are spread over all bit patterns. Their sum in wasmtime must be that of machine code, whose own over
-all inputs is that of the record against MPFR (``machine``). What came out is written to ``wasm.json``.
+The inputs are spread over all bit patterns. Their sum in wasmtime must be that of machine code, whose own
+over all inputs is that of the record against MPFR (``machine``). What came out is written to ``wasm.json``.
 """
 from __future__ import annotations
 
