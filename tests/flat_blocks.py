@@ -14,6 +14,7 @@ from kera_hw.ops.intervals import Interval
 from kera_hw.rtl.lower.budget import Meter
 from kera_hw.rtl.lower.builder import Builder, carrier, width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatState, LoweringError
+from kera_hw.rtl.lower.division import PatientBuilder
 from kera_hw.rtl.lower.storage import Kept, Memory, Storage, memories_of
 from kera_hw.rtl.lower.walk import Walker
 from kera_hw.support import Diagnostic, deep_recursion
@@ -51,7 +52,7 @@ def flatten_block(
     are tables. Of the others only constants are read from outside.
     """
     saved = store.origin
-    builder = Builder(store, initiation_interval, carry_logic, Meter(name))
+    builder = PatientBuilder(store, initiation_interval, carry_logic, Meter(name))
     try:
         return _flatten(name, block, inputs, states, outputs, builder, buffers, memories)
     except LoweringError as problem:

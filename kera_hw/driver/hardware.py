@@ -26,6 +26,7 @@ from kera_hw.graph.nesting import check_nesting
 from kera_hw.loops.program import For, While
 from kera_hw.rtl.emit.naming import module_name, module_refusal
 from kera_hw.rtl.lower import FlatDesign
+from kera_hw.rtl.lower.division import patience
 from kera_hw.schedule.explain import Refusal
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.objective import merit
@@ -210,7 +211,7 @@ def _formed(
         own = None if options.interval is None else options.interval // _most_rounds(kept.loop)
         found = _choose(
             lambda interval: lowering.mappings(interval, rolled=True), planned,
-            replace(options, interval=own or None),
+            replace(options, interval=own or None), may_wait=True,
         )
         if options.interval is not None and found.core_paces[1][1] > options.interval:
             message = (
@@ -247,11 +248,13 @@ def _most_rounds(loop: For | While) -> int:
 
 def _choose(
     lowered: Callable[[int], Mappings], planned: Callable[[Mappings, TargetOptions], HardwareDesign],
-    options: TargetOptions,
+    options: TargetOptions, may_wait: bool = False,
 ) -> HardwareDesign:
-    """The design with loops kept where the interval allows them, they fit, and it is the smaller one.
+    """The design with loops kept where the interval allows them, they fit, and it is the better one.
 
     A loop that keeps an item for long may not fit a recurrence, a clock or a latency that a pipeline does.
+    Where an item already takes several cycles it may wait for longer loops (``may_wait``), if that costs
+    less by the measure of area times time.
     """
     mappings = lowered(options.interval or 1)
     if options.interval is not None:
@@ -266,15 +269,40 @@ def _choose(
             )
     found = planned(mappings, options)
     interval = found.plan.initiation_interval
-    mappings = lowered(interval) if interval > 1 else mappings
-    if not _folds(mappings.flat):
+    if interval == 1:
         return found
+    waits = {interval, max(interval, patience(mappings.flat.region))} if may_wait else {interval}
+    for wait in sorted(waits):
+        patient = lowered(wait)
+        if not _folds(patient.flat):
+            continue
+        try:
+            folded = _planned_at(wait, patient, planned, options)
+        except KeraError:
+            continue
+        if (may_wait or folded.clock_mhz >= found.clock_mhz) and _timed_merit(folded) < _timed_merit(found):
+            found = folded
+    return found
+
+
+def _planned_at(
+    interval: int, mappings: Mappings, planned: Callable[[Mappings, TargetOptions], HardwareDesign],
+    options: TargetOptions,
+) -> HardwareDesign:
+    """Planned at the interval, or at the least that its recurrences allow with such loops in them."""
     try:
-        folded = planned(mappings, replace(options, interval=interval))
-    except KeraError:
-        return found
-    better = folded.choice.best.merit < found.choice.best.merit
-    return folded if better and folded.clock_mhz >= found.clock_mhz else found
+        return planned(mappings, replace(options, interval=interval))
+    except KeraError as fault:
+        refusal = fault.diagnostics[0]
+        if not isinstance(refusal, Refusal) or refusal.code != "K0603":
+            raise
+        return planned(mappings, replace(options, interval=refusal.least))
+
+
+def _timed_merit(design: HardwareDesign) -> tuple[bool, float, float]:
+    """The order of designs whose clocks may differ: cycles count by their length."""
+    exceeds, cost, latency = design.choice.best.merit
+    return exceeds, cost / design.clock_mhz, latency / design.clock_mhz
 
 
 def _folds(flat: FlatDesign) -> bool:

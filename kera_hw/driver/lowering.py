@@ -17,14 +17,11 @@ from kera_hw.loops.program import LoopProgram
 from kera_hw.lower.export import lower_export
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.machine.nest_round import RegionDesign, region_designs
-from kera_hw.rtl.machine.nests import Regions
+from kera_hw.rtl.machine.nests import MOST_UNROLLED, Regions
 from kera_hw.rtl.machine.parts import Parts, loops_over, parts_of
 from kera_hw.rtl.machine.rounds import Region, region_of
 from kera_hw.schedule.fpga.device import find_device
 from kera_hw.support import Diagnostic, KeraError, SourceFile
-
-MOST_UNROLLED = 64
-"""Operations up to which a loop is always unrolled: its controller would cost as much as it saves."""
 
 
 class Lowering:

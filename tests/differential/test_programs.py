@@ -45,7 +45,7 @@ CIRCUITS = {
 # State that feeds back through comparisons or float sums: at this clock an item takes several cycles.
 RECURRENT = ("top_of_book", "biquad")
 # Too large for the device unrolled, or a `while` that may end early: kept loops, an item takes their cycles.
-KEPT_LOOPS = ("sha256", "matmul_i8", "dense_i8", "isqrt")
+KEPT_LOOPS = ("sha256", "matmul_i8", "dense_i8", "isqrt", "gcd")
 FLOATING = [
     "saxpy", "dot_lanes", "dot_tree", "sum_sequential", "matmul_f32", "biquad", "activations", "normalise",
     "mlp", "call_price",

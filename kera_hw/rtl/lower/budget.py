@@ -34,8 +34,13 @@ def weight(node: Node) -> int:
     """The scalar operations that a node of a flat region counts for."""
     if node.opcode in ("core.param", "core.constant"):
         return 0
-    divides = node.opcode in _ROWS and node.inputs[1].node.opcode != "core.constant"
-    return bit_width(element_type(node.types[0])) if divides else 1
+    by_constant = len(node.inputs) > 1 and node.inputs[1].node.opcode == "core.constant"
+    return weight_of(node.opcode, element_type(node.types[0]), by_constant)
+
+
+def weight_of(opcode: str, kind: Type, by_constant: bool) -> int:
+    """The same of an operation on scalars whose first result is a ``kind``: a division has a row a digit."""
+    return bit_width(kind) if opcode in _ROWS and not by_constant else 1
 
 
 def steps_of(node: Node) -> int:

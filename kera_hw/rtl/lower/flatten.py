@@ -17,6 +17,7 @@ from kera_hw.lower.form import TooLong
 from kera_hw.rtl.lower.budget import Meter, check_ports, check_state, registers_suffice
 from kera_hw.rtl.lower.builder import Builder, width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatState, LoweringError
+from kera_hw.rtl.lower.division import PatientBuilder
 from kera_hw.rtl.lower.floats import lowering as floats
 from kera_hw.rtl.lower.floats.table import NOUN, UNITS
 from kera_hw.rtl.lower.general import FORM
@@ -52,7 +53,7 @@ def flatten_export(
     try:
         _check(export)
         program = _program(export, store)
-        return _with_memories(export, program, lambda meter: Builder(
+        return _with_memories(export, program, lambda meter: PatientBuilder(
             store, initiation_interval, carry_logic, meter
         ))
     except LoweringError as problem:

@@ -18,8 +18,9 @@ from kera_hw.loops.program import Alloc, Block, Buffer, For, Load, Statement, St
 from kera_hw.loops.rewrite import defined
 from kera_hw.ops.intervals import Interval
 from kera_hw.rtl.lower.budget import Meter
-from kera_hw.rtl.lower.builder import Builder, carrier, width_of
+from kera_hw.rtl.lower.builder import carrier, width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatState, LoweringError
+from kera_hw.rtl.lower.division import PatientBuilder
 from kera_hw.rtl.lower.floats import lowering as floats
 from kera_hw.rtl.lower.ports import bus_widths, parameter_buses, place_leaves, result_buses
 from kera_hw.rtl.lower.storage import Elements, Kept, Memory, memories_of
@@ -80,7 +81,7 @@ class _Region:
         self._export, self._regions, self._nest, self._store = export, regions, regions.nests[number], store
         self._number, self._distances = number, distances
         self._meter = Meter(export.name)
-        self._builder = Builder(store, interval, carry_logic, self._meter)
+        self._builder = PatientBuilder(store, interval, carry_logic, self._meter)
         self._takes = tuple(used_inside(self._nest))
         self._gives = tuple(used_outside(regions.nests, number))
         self._counted = states

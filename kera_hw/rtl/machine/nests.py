@@ -28,7 +28,7 @@ from kera_hw.support import Diagnostic
 from kera_hw.types import bit_width
 
 MOST_UNROLLED = 64
-"""Operations up to which a loop that touches no memory is unrolled."""
+"""Operations up to which a loop that touches no memory is unrolled; a controller costs as much."""
 SMALL_BITS = 1024
 """Bits of a tensor at the ports up to which it travels on a bus and lies in registers."""
 

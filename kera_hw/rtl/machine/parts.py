@@ -13,6 +13,7 @@ from kera_hw.loops.program import (
     Block,
     For,
     If,
+    Literal,
     LoopProgram,
     Op,
     Operand,
@@ -24,6 +25,7 @@ from kera_hw.loops.program import (
     statements,
 )
 from kera_hw.loops.rewrite import Names
+from kera_hw.rtl.lower.budget import weight_of
 from kera_hw.types import BOOL
 
 Keeps = Callable[[For | While], bool]
@@ -54,8 +56,9 @@ class Parts:
 def operation_count(statement: Statement) -> int:
     """Operations that unrolling makes of a statement."""
     match statement:
-        case Op():
-            return 1
+        case Op(results=results, opcode=opcode, operands=operands):
+            by_constant = len(operands) > 1 and isinstance(operands[1], Literal)
+            return weight_of(opcode, results[0].type, by_constant)
         case For(count=count, body=body):
             return count * sum(map(operation_count, body.body))
         case While(most=most, condition=condition, body=body):

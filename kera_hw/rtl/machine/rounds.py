@@ -19,6 +19,7 @@ from kera_hw.rtl.lower import scalars
 from kera_hw.rtl.lower.budget import Meter
 from kera_hw.rtl.lower.builder import Builder, carrier, width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatState, LoweringError
+from kera_hw.rtl.lower.division import PatientBuilder
 from kera_hw.rtl.lower.floats import lowering as floats
 from kera_hw.rtl.lower.ports import bus_widths, parameter_buses, place_leaves, result_buses
 from kera_hw.rtl.lower.storage import Elements, Storage, words_of
@@ -127,7 +128,7 @@ class _Region:
     ) -> None:
         self._export, self._parts, self._store = export, parts, store
         self._meter = Meter(export.name)
-        self._builder = Builder(store, interval, carry_logic, self._meter)
+        self._builder = PatientBuilder(store, interval, carry_logic, self._meter)
         self._outside = Walker(self._builder, self._meter)
         self._inside = Walker(self._builder, self._meter, self._held_scalar, self._held_buffer)
 
