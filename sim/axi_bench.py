@@ -21,6 +21,8 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp, AxiStreamBus, AxiS
 
 VECTORS: dict[str, Any] = json.loads(Path(os.environ["KERA_VECTORS"]).read_text())
 STREAM = VECTORS["interface"] == "axis"
+LIMIT_US = 200
+"""Simulated time, 20,000 cycles, after which a test fails: the end of a frame may never come."""
 _START, _DONE, _IDLE, _READY, _AUTO = 1, 2, 4, 8, 128
 
 
@@ -60,7 +62,7 @@ async def _stream(dut: Any, percent: int) -> int:
     return int(get_sim_time("ns") - begun) // 10
 
 
-@cocotb.test(skip=not STREAM)
+@cocotb.test(skip=not STREAM, timeout_time=LIMIT_US, timeout_unit="us")
 async def streams_at_full_rate(dut: Any) -> None:
     """Nothing pauses: an item comes every interval."""
     cycles = await _stream(dut, 0)
@@ -68,7 +70,7 @@ async def streams_at_full_rate(dut: Any) -> None:
     assert cycles <= VECTORS["item_cycles"] + VECTORS["initiation_interval"] * (count - 1) + 8, cycles
 
 
-@cocotb.test(skip=not STREAM)
+@cocotb.test(skip=not STREAM, timeout_time=LIMIT_US, timeout_unit="us")
 async def streams_with_pauses(dut: Any) -> None:
     """Sources and sinks pause at random."""
     await _stream(dut, 45)
@@ -117,19 +119,19 @@ async def _items(dut: Any, percent: int) -> None:
             assert found.data == bytes.fromhex(data), f"item {number}, at {offset:#x}"
 
 
-@cocotb.test(skip=STREAM)
+@cocotb.test(skip=STREAM, timeout_time=LIMIT_US, timeout_unit="us")
 async def software_runs_items(dut: Any) -> None:
     """Nothing pauses."""
     await _items(dut, 0)
 
 
-@cocotb.test(skip=STREAM)
+@cocotb.test(skip=STREAM, timeout_time=LIMIT_US, timeout_unit="us")
 async def software_runs_items_with_pauses(dut: Any) -> None:
     """All five channels pause at random."""
     await _items(dut, 40)
 
 
-@cocotb.test(skip=STREAM)
+@cocotb.test(skip=STREAM, timeout_time=LIMIT_US, timeout_unit="us")
 async def every_access_is_answered(dut: Any) -> None:
     """Where nothing is, where nothing can be written and between words: an error, and no effect."""
     master = await _master(dut, 20)
