@@ -3,7 +3,8 @@
 # The environment lives in .venv and is built from requirements.lock by the first target that needs it.
 SHELL := /bin/sh
 PY := .venv/bin/python
-JOBS ?= 2
+# Tests at a time: one a core, up to as many as 16 GiB of memory bear.
+JOBS ?= $(shell cores=$$(nproc); echo $$((cores < 8 ? cores : 8)))
 # Ceilings in seconds. A test that hangs ends by its own limit (pyproject.toml), a session that takes too
 # long ends after the test in hand; `timeout` stands behind both, in the foreground so that ^C arrives.
 TEST_LIMIT ?= 2400
