@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from kera_hw.cpu_gpu.aarch64.finish import ArmBackend
+from kera_hw.cpu_gpu.aarch64.isa import Arm
+from kera_hw.cpu_gpu.aarch64.machine import NEON
 from kera_hw.cpu_gpu.elf import ElfMachine
 from kera_hw.cpu_gpu.machine.code import Code
 from kera_hw.cpu_gpu.machine.finish import Machine, finish
@@ -44,10 +47,17 @@ def _x86(program: LoopProgram, layout: Layout, plan: Plan, level: Level) -> Mach
     return finish(isa.code, X86Backend(level))
 
 
+def _arm(program: LoopProgram, layout: Layout, plan: Plan, level: Level) -> Machine:
+    isa = Arm(Code(), level)
+    select(isa, program, layout, plan)
+    return finish(isa.code, ArmBackend())
+
+
 ARCHITECTURES: Mapping[str, Architecture] = {
     one.name: one
     for one in (
         Architecture("x86-64", frozenset({"x86_64", "AMD64"}), X86_LEVELS, _x86, ElfMachine(62), "flags"),
+        Architecture("aarch64", frozenset({"aarch64"}), (NEON,), _arm, ElfMachine(183), "Features"),
     )
 }
 LEVELS = tuple(level for one in ARCHITECTURES.values() for level in one.levels)

@@ -3,10 +3,15 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import platform
 import weakref
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_COHERENT = ("x86_64", "AMD64")
+"""Processors that see by themselves what was written as data run as code."""
+LIBGCC, CLEAR = "libgcc_s.so.1", "__clear_cache"
+"""What makes the others see it."""
 
 
 class CodeMemory:
@@ -21,5 +26,8 @@ class CodeMemory:
         del view
         if _LIBC.mprotect(self.address, size_bytes, mmap.PROT_READ | mmap.PROT_EXEC) != 0:
             raise OSError(ctypes.get_errno(), "mprotect")
+        if platform.machine() not in _COHERENT:
+            clear = getattr(ctypes.CDLL(LIBGCC), CLEAR)
+            clear(ctypes.c_void_p(self.address), ctypes.c_void_p(self.address + size_bytes))
         self._pages = pages
         weakref.finalize(self, pages.close)

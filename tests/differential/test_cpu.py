@@ -8,8 +8,9 @@ import pytest
 
 from kera_hw.cpu_gpu.architectures import LEVELS
 from kera_hw.cpu_gpu.engine import Instance, best_level, compile_export, missing_features
-from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.cpu_gpu.x86_64 import scalars
+from kera_hw.cpu_gpu.x86_64.machine import LEVELS as X86_LEVELS
+from kera_hw.cpu_gpu.x86_64.machine import X86Level
 from kera_hw.driver.cpu_target import cpu_executor, level_of
 from kera_hw.driver.options import CPU_TARGETS
 from kera_hw.driver.session import load_program
@@ -66,19 +67,33 @@ def test_another_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(KeraError) as caught:
             cpu_executor(Graph([fir()], {}, {}), fir(), target)
         (fault,) = caught.value.diagnostics
-        assert fault.code == "K0706" and "bmi2" in fault.message and "avx2," not in fault.message
+        lacking = "bmi2" if target == "cpu" or target.startswith("x86") else f"{target} under Linux"
+        assert fault.code == "K0706" and lacking in fault.message and "avx2," not in fault.message
     assert best_level() is None
+
+
+@pytest.mark.parametrize("machine, level", [("aarch64", "aarch64"), ("x86_64", "x86-64-avx512")])
+def test_a_machine_runs_the_levels_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, machine: str, level: str
+) -> None:
+    features = frozenset(name for one in LEVELS for name in one.features)
+    monkeypatch.setattr("kera_hw.cpu_gpu.engine.host_features", lambda: features)
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert level_of("cpu").name == level
+    for one in LEVELS:
+        runs = one.architecture == level_of(level).architecture
+        assert bool(missing_features(one)) != runs
 
 
 def test_the_best_level_is_the_last_that_the_processor_has(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ("cpu", *(level.name for level in LEVELS)) == CPU_TARGETS
-    for level in LEVELS:
+    for level in X86_LEVELS:
         monkeypatch.setattr("kera_hw.cpu_gpu.engine.host_features", partial(frozenset, level.features))
         assert best_level() == level_of("cpu") == level == level_of(level.name)
 
 
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
-def test_code_of_a_level_uses_no_more_than_it_has(level: Level, tmp_path: Path) -> None:
+@pytest.mark.parametrize("level", X86_LEVELS, ids=lambda level: level.name)
+def test_code_of_a_level_uses_no_more_than_it_has(level: X86Level, tmp_path: Path) -> None:
     """An instruction of AVX-512 begins with 0x62, which no other does in 64-bit code."""
     path = tmp_path / "f.kera"
     source = "pub fn f(x: [f32; 64], y: [f32; 64]) -> [f32; 64] { max(exp(x), y / x) }"

@@ -15,8 +15,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from kera_hw.cpu_gpu.architectures import LEVELS
-from kera_hw.cpu_gpu.engine import CpuFunction, Instance, compile_export, missing_features
+from kera_hw.cpu_gpu.engine import CpuFunction, Instance, compile_export
 from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.driver.session import load_program
 from kera_hw.graph import Export, without_probes
@@ -25,6 +24,7 @@ from kera_hw.numerics.arrays import Array
 from kera_hw.schedule.software.layout import native_dtype
 from kera_hw.support import KeraError
 from tests.differential.software import PROGRAMS, fir
+from tests.emulated import PROCESSORS, Emulated, Ended, Processor
 from tests.loop_programs import inputs_of, random_export, same_bits
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -95,25 +95,53 @@ def ending(exports: Sequence[Export], level: Level, more: int = 0) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-@pytest.fixture(params=LEVELS, ids=lambda level: level.name)
-def level(request: pytest.FixtureRequest) -> Level:
-    if missing_features(request.param):
-        pytest.skip("the processor lacks what the code uses")
+def ending_emulated(exports: Sequence[Export], processor: Processor, more: int = 0) -> int:
+    """The same in an emulator, which has guards around everything that it runs."""
+    assert processor.emulator is not None
+    wrong = 0
+    for export in exports:
+        try:
+            made = processor.compiled(export)
+        except KeraError:
+            continue
+        for items, at_end in ((1, True), (21, False)):
+            args, _ = inputs_of(export, items, 3)
+            given = [arg.view(native_dtype(buffer.element)) for arg, buffer in zip(args, made.params)]
+            instance = Emulated(made, processor.emulator, at_end)
+            try:
+                found = instance.run(given, items, items + more)
+            except Ended as ended:
+                return ended.status
+            wrong |= not all(map(same_bits, run_leaves(export, args, items), found))
+    return wrong
+
+
+def endings(exports: Sequence[Export], processor: Processor, more: int = 0) -> int:
+    if processor.emulator is not None:
+        return ending_emulated(exports, processor, more)
+    return ending(exports, processor.level, more)
+
+
+@pytest.fixture(params=PROCESSORS, ids=lambda processor: processor.name)
+def processor(request: pytest.FixtureRequest) -> Processor:
+    request.param.check()
     return request.param
 
 
-def test_an_item_too_many_is_seen(level: Level) -> None:
-    assert ending([fir()], level, more=4096) == -signal.SIGSEGV
+def test_an_item_too_many_is_seen(processor: Processor) -> None:
+    assert endings([fir()], processor, more=4096) == -signal.SIGSEGV
 
 
-def test_programs_stay_within_their_buffers(level: Level) -> None:
+def test_programs_stay_within_their_buffers(processor: Processor) -> None:
     exports: list[Export] = []
     for path in PROGRAMS:
         loaded = load_program(path)
         assert loaded.graph is not None
         exports += [without_probes(export) for export in loaded.graph.exports]
-    assert ending(exports, level) == 0
+    assert endings(exports, processor) == 0
 
 
-def test_random_graphs_stay_within_their_buffers(level: Level) -> None:
-    assert ending([without_probes(random_export(seed)) for seed in range(7, 400, 5)], level) == 0
+def test_random_graphs_stay_within_their_buffers(processor: Processor) -> None:
+    """Of those that an emulator runs a part."""
+    seeds = range(7, 400, 5 if processor.emulator is None else 20)
+    assert endings([without_probes(random_export(seed)) for seed in seeds], processor) == 0

@@ -6,22 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kera_hw.cpu_gpu.architectures import LEVELS
-from kera_hw.cpu_gpu.engine import Instance, compile_export, missing_features
-from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.driver.session import load_program
 from kera_hw.graph import Export
 from kera_hw.interp.exports import run_leaves
 from kera_hw.numerics.arrays import Array
+from tests.emulated import PROCESSORS, Processor
 from tests.loop_programs import same_bits
 
 ITEMS, LANES = 60, 37
 
 
-@pytest.fixture(params=LEVELS, ids=lambda level: level.name)
-def level(request: pytest.FixtureRequest) -> Level:
-    if missing_features(request.param):
-        pytest.skip("the processor lacks what the code uses")
+@pytest.fixture(params=PROCESSORS, ids=lambda processor: processor.name)
+def processor(request: pytest.FixtureRequest) -> Processor:
+    request.param.check()
     return request.param
 
 
@@ -33,15 +30,17 @@ def _exports(tmp_path: Path, source: str) -> tuple[Export, ...]:
     return tuple(loaded.graph.exports)
 
 
-def _check(export: Export, level: Level, args: list[Array]) -> None:
+def _check(export: Export, processor: Processor, args: list[Array]) -> None:
     wanted = run_leaves(export, args, ITEMS)
     for vectors in (True, False):
-        found = Instance(compile_export(export, vectors, level)).run(args, ITEMS)
+        found = processor.instance(processor.compiled(export, vectors)).run(args, ITEMS)
         assert all(same_bits(*pair) for pair in zip(wanted, found, strict=True)), (export.name, vectors)
 
 
 @pytest.mark.parametrize("kind, dtype", [("f32", "<f4"), ("f64", "<f8")])
-def test_extremes_and_selections_of_floats(level: Level, tmp_path: Path, kind: str, dtype: str) -> None:
+def test_extremes_and_selections_of_floats(
+    processor: Processor, tmp_path: Path, kind: str, dtype: str
+) -> None:
     """Zeros of both signs, infinities, NaN, subnormals; against each other and against constants."""
     tensor = f"[{kind}; {LANES}]"
     bodies = [
@@ -59,11 +58,13 @@ def test_extremes_and_selections_of_floats(level: Level, tmp_path: Path, kind: s
     random = np.random.default_rng(3)
     for export in _exports(tmp_path, "\n".join(lines)):
         shape = (ITEMS, LANES) if export.name == "v" else (ITEMS,)
-        _check(export, level, [random.choice(edges, shape), random.choice(edges, shape)])
+        _check(export, processor, [random.choice(edges, shape), random.choice(edges, shape)])
 
 
 @pytest.mark.parametrize("width", [8, 16, 32, 64])
-def test_shifts_and_rotations_by_what_is_known_and_not(level: Level, tmp_path: Path, width: int) -> None:
+def test_shifts_and_rotations_by_what_is_known_and_not(
+    processor: Processor, tmp_path: Path, width: int
+) -> None:
     unsigned, signed = f"[u{width}; {LANES}]", f"[i{width}; {LANES}]"
     lines = [
         f"pub fn turned(x: {unsigned}, n: {unsigned}) -> {unsigned} "
@@ -77,10 +78,10 @@ def test_shifts_and_rotations_by_what_is_known_and_not(level: Level, tmp_path: P
     for export in _exports(tmp_path, "\n".join(lines)):
         x = random.integers(0, 1 << 63, (ITEMS, LANES)).astype(f"u{width // 8}")
         n = random.integers(0, min(3 * width, 255), (ITEMS, LANES)).astype(f"u{width // 8}")
-        _check(export, level, [x.view(f"i{width // 8}") if export.name == "signs" else x, n])
+        _check(export, processor, [x.view(f"i{width // 8}") if export.name == "signs" else x, n])
 
 
-def test_products_of_words_short_and_long(level: Level, tmp_path: Path) -> None:
+def test_products_of_words_short_and_long(processor: Processor, tmp_path: Path) -> None:
     """Of 64 bits, where one, both or neither is known to have 32."""
     tensor = f"[u64; {LANES}]"
     source = f"""
@@ -91,4 +92,4 @@ pub fn long(x: {tensor}, y: {tensor}) -> {tensor} {{ x * y }}
     random = np.random.default_rng(5)
     for export in _exports(tmp_path, source):
         pair = [random.integers(0, 1 << 64, (ITEMS, LANES), np.uint64) for _ in range(2)]
-        _check(export, level, pair)
+        _check(export, processor, pair)

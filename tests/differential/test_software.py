@@ -2,15 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from kera_hw.cpu_gpu import engine as cpu
-from kera_hw.cpu_gpu.architectures import LEVELS
 from kera_hw.driver.session import load_program
 from kera_hw.graph import without_probes
 from kera_hw.graph.generate import generatable_ops
@@ -30,6 +27,7 @@ from tests.differential.software import (
     ptx_instance,
     results,
 )
+from tests.emulated import PROCESSORS, Processor
 from tests.loop_programs import inputs_of, random_export, same_bits
 from tests.tidy.repo import ROOT
 from tests.wasm_engines import Everywhere, Modules
@@ -40,14 +38,15 @@ SHARED = ROOT.parent / "shared" / "programs"
 
 
 class Target(NamedTuple):
-    """How an export is compiled, and what is compiled is run."""
+    """How an export is compiled, and what is compiled is run; ``foreign``: in an emulator, which is slow."""
 
     compile: Compile
     make: Make
+    foreign: bool = False
 
 
 @pytest.fixture(
-    params=["wasm", "ptx", *LEVELS], ids=lambda item: item if isinstance(item, str) else item.name
+    params=["wasm", "ptx", *PROCESSORS], ids=lambda item: item if isinstance(item, str) else item.name
 )
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
     if request.param == "wasm":
@@ -56,16 +55,16 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
         modules.check()
     elif request.param == "ptx":
         yield Target(compile_ptx, ptx_instance)
-    elif cpu.missing_features(request.param):
-        pytest.skip("the processor lacks what the code uses")
     else:
-        yield Target(partial(cpu.compile_export, level=request.param), cpu.Instance)
+        processor: Processor = request.param
+        processor.check()
+        yield Target(processor.compiled, processor.instance, processor.emulator is not None)
 
 
 @pytest.mark.parametrize("chunk", range(_CHUNKS))
 def test_random_graphs(target: Target, chunk: int) -> None:
-    """Three graphs for every operation; most have loops that run as vectors."""
-    seeds = range(chunk, 3 * len(generatable_ops()), _CHUNKS)
+    """Graphs for every operation; most have loops that run as vectors."""
+    seeds = range(chunk, (1 if target.foreign else 3) * len(generatable_ops()), _CHUNKS)
     made = [checked(target.compile, target.make, random_export(seed), ITEMS, seed) for seed in seeds]
     vectors = [one for one in made if one is not None and one.vector_loops]
     assert len(vectors) >= 0.4 * len(made)

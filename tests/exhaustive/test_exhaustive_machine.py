@@ -8,9 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kera_hw.cpu_gpu.architectures import LEVELS
-from kera_hw.cpu_gpu.engine import Instance, best_level, compile_export, missing_features
-from kera_hw.cpu_gpu.machine.level import Level
+from kera_hw.cpu_gpu.engine import best_level
 from kera_hw.driver.session import load_program
 from kera_hw.driver.software import to_compile
 from kera_hw.graph import Export
@@ -18,6 +16,7 @@ from kera_hw.numerics import elementary
 from kera_hw.numerics.elementary import FUNCTIONS
 from kera_hw.numerics.floatbits import to_bits
 from kera_hw.types import BF16, F16, F32, FloatType, numpy_dtype
+from tests.emulated import PROCESSORS, Processor
 from tests.exhaustive import machine, run
 
 some_level = pytest.mark.skipif(best_level() is None, reason="the processor lacks what the code uses")
@@ -41,12 +40,11 @@ def check_every_input(kind: FloatType, tmp_path: Path, make: Callable[[Export], 
         assert (found.reshape(-1) == wanted).all(), export.name
 
 
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+@pytest.mark.parametrize("processor", PROCESSORS, ids=lambda processor: processor.name)
 @pytest.mark.parametrize("kind", [F16, BF16], ids=str)
-def test_every_input_of_16_bits(level: Level, kind: FloatType, tmp_path: Path) -> None:
-    if missing_features(level):
-        pytest.skip("the processor lacks what the code uses")
-    check_every_input(kind, tmp_path, lambda export: Instance(compile_export(export, level=level)))
+def test_every_input_of_16_bits(processor: Processor, kind: FloatType, tmp_path: Path) -> None:
+    processor.check()
+    check_every_input(kind, tmp_path, lambda export: processor.instance(processor.compiled(export)))
 
 
 @some_level

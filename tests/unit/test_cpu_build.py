@@ -13,7 +13,10 @@ import pytest
 import kera_hw
 from kera_hw.cpu_gpu.architectures import LEVELS
 from kera_hw.cpu_gpu.engine import best_level
+from kera_hw.cpu_gpu.machine.level import Level
+from kera_hw.cpu_gpu.memory import CLEAR, LIBGCC
 from kera_hw.driver.recheck import recheck
+from tests.emulated import EMULATORS, Emulator
 from tests.tidy.repo import ROOT
 from tests.unit.cli_support import Kera
 
@@ -46,18 +49,23 @@ def _built(kera: Kera, path: Path, out: Path, *more: str) -> Path:
     return out
 
 
-def _called(out: Path, library: str) -> subprocess.CompletedProcess[str]:
+def _called(out: Path, library: str, emulator: Emulator | None) -> subprocess.CompletedProcess[str]:
     """The C program beside the header, linked with the object or the library, run."""
     program = out / f"with_{library}"
-    _compile(out, program, library)
-    return subprocess.run([str(program)], capture_output=True, text=True, timeout=60, check=False)
+    _compile(out, program, library, "gcc" if emulator is None else emulator.compiler)
+    call = [str(program)]
+    if emulator is not None:
+        system = f"/usr/{emulator.compiler.removesuffix('-gcc')}"
+        call = [_tool(emulator.qemu), "-L", system, "-cpu", emulator.cpu, *call]
+    return subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
 
 
-def _compile(out: Path, program: Path, library: str) -> None:
+def _compile(out: Path, program: Path, library: str, compiler: str) -> None:
     source = out / "main.c"
     linked = [str(out / "fir.o")] if library == "obj" else ["-L", str(out), "-lfir", f"-Wl,-rpath,{out}"]
     flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-std=c11", "-I", str(out)]
-    subprocess.run([_tool("gcc"), *flags, str(source), *linked, "-o", str(program)], check=True, timeout=60)
+    call = [_tool(compiler), *flags, str(source), *linked, "-o", str(program)]
+    subprocess.run(call, check=True, timeout=60)
 
 
 _MAIN = """
@@ -83,13 +91,16 @@ int main(void) {
 """
 
 
-@some_level
 @pytest.mark.parametrize("library", ["obj", "so"])
-def test_a_c_program_calls_it(kera: Kera, tmp_path: Path, library: str) -> None:
+@pytest.mark.parametrize("emulator", [None, *EMULATORS], ids=lambda one: one.name if one else "cpu")
+def test_a_c_program_calls_it(kera: Kera, tmp_path: Path, library: str, emulator: Emulator | None) -> None:
     """Two calls go on from each other's state, and a reset begins anew."""
-    out = _built(kera, FIR, tmp_path / "out", "--fn", "fir", "--target", "cpu")
+    if emulator is None and best_level() is None:
+        pytest.skip("the processor lacks what the code uses")
+    target = "cpu" if emulator is None else emulator.level
+    out = _built(kera, FIR, tmp_path / "out", "--fn", "fir", "--target", target)
     (out / "main.c").write_text(_MAIN, encoding="utf-8")
-    done = _called(out, library)
+    done = _called(out, library, emulator)
     assert done.returncode == 0, done.stderr
     *numbers, fingerprint = done.stdout.split()
     state, samples = 1, list[int]()
@@ -157,9 +168,12 @@ def test_files_and_receipt(kera: Kera, tmp_path: Path, level: str) -> None:
     assert {fault.code for fault in recheck(out).faults} == {"K0809", "K0811"}
 
 
-def test_no_page_is_writable_and_executable_and_the_stack_is_neither(kera: Kera, tmp_path: Path) -> None:
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+def test_no_page_is_writable_and_executable_and_the_stack_is_neither(
+    kera: Kera, tmp_path: Path, level: Level
+) -> None:
     """As binutils read the library: segments, and names with their sizes."""
-    out = _built(kera, FIR, tmp_path, "--fn", "fir", "--target", LEVELS[0].name)
+    out = _built(kera, FIR, tmp_path, "--fn", "fir", "--target", level.name, "--emit", "so")
     call = [_tool("readelf"), "-lW", "--dyn-syms", "libfir.so"]
     done = subprocess.run(call, cwd=out, capture_output=True, text=True, check=True)
     assert "Warning" not in done.stderr + done.stdout and "Error" not in done.stderr
@@ -174,3 +188,15 @@ def test_wrong_products_are_refused(kera: Kera, tmp_path: Path) -> None:
         done = kera("build", FIR, "--fn", "fir", "--target", target, "--emit", emit, "-o", tmp_path)
         assert done.status == 2 and "K0908" in done.err, (target, emit)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("emulator", EMULATORS, ids=lambda one: one.name)
+def test_other_machines_libgcc_has_what_makes_code_seen(emulator: Emulator) -> None:
+    """Where pages are made executable on them (``CodeMemory``)."""
+    triple = emulator.compiler.removesuffix("-gcc")
+    library = Path(f"/usr/{triple}/lib") / LIBGCC
+    if not library.exists():
+        pytest.skip(f"there is no {library}")
+    call = [_tool(f"{triple}-nm"), "-D", "--defined-only", str(library)]
+    names = subprocess.run(call, capture_output=True, text=True, check=True).stdout
+    assert f" T {CLEAR}" in names

@@ -30,11 +30,15 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Fixup:
-    """At ``place`` of an instruction's bytes is a distance to a label, counted from ``origin`` of them."""
+    """At ``place`` of an instruction's bytes is a distance to a label, counted from ``origin`` of them.
+
+    ``form``: how it is written there, in the back end's words.
+    """
 
     place: int
     origin: int
     label: int
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class Backend(Protocol):
         """``far``: in the form that reaches any label."""
         ...
 
-    def resolve(self, content: bytearray, fixup: Fixup, distance: int, far: bool) -> bool:
+    def resolve(self, content: bytearray, fixup: Fixup, distance: int) -> bool:
         """Writes the distance down; False where this form does not reach."""
         ...
 
@@ -155,7 +159,7 @@ def _laid_out(
         content = bytearray(piece.content)
         for one in piece.fixups:
             distance = labels[one.label] - start - one.origin
-            if not backend.resolve(content, one, distance, piece.far):
+            if not backend.resolve(content, one, distance):
                 assert not piece.far, f"{piece.inst.op} does not reach its label"
                 piece.far, reached = True, False
                 piece.content, piece.fixups = backend.encode(piece.inst, True)

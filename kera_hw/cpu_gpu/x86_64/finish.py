@@ -64,7 +64,7 @@ class X86Backend:
     def encode(self, inst: Inst, far: bool) -> tuple[bytes, Sequence[Fixup]]:
         return encode(inst)
 
-    def resolve(self, content: bytearray, fixup: Fixup, distance: int, far: bool) -> bool:
+    def resolve(self, content: bytearray, fixup: Fixup, distance: int) -> bool:
         content[fixup.place : fixup.place + 4] = distance.to_bytes(4, "little", signed=True)
         return True
 

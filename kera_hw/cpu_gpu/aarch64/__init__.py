@@ -1,0 +1,1 @@
+"""ARM64 with NEON."""
