@@ -48,7 +48,7 @@ class Run:
             self._memories[buffer.name] = words.astype(numpy_dtype(IntType(bit_width(buffer.element), False)))
             for k in range(buffer.size):
                 leaf = next(leaves)
-                self._values[leaf.bus, leaf.low] = _carried(array.reshape(lanes, -1)[:, k], leaf.type)
+                self._values[leaf.bus, leaf.low] = carried(array.reshape(lanes, -1)[:, k], leaf.type)
         repeats = [
             Repeat(exchange_bus(group.loop.var), group.loop.count, group.first, group.last)
             for group in regions.groups
@@ -132,7 +132,7 @@ class Rounds:
     def item(self, args: Sequence[Array], beyond: int) -> list[Array]:
         """The bits of every result's elements; ``beyond`` rounds start after that which ends a ``while``."""
         region, flat, leaves = self._region, self._region.flat, iter(self._leaves)
-        outer = [_carried(column, next(leaves).type) for array in args for column in array.reshape(1, -1).T]
+        outer = [carried(column, next(leaves).type) for array in args for column in array.reshape(1, -1).T]
         outputs: list[Array] | None = None
         last = region.rounds - 1 if region.counted else region.rounds
         left, number = 0 if region.counted else beyond, 0
@@ -160,7 +160,7 @@ def _reset(state: FlatState) -> Array:
     return np.array([value]).astype(numpy_dtype(kind))
 
 
-def _carried(column: Array, kind: Type) -> Array:
+def carried(column: Array, kind: Type) -> Array:
     """An element as a leaf of its port carries it."""
     if column.dtype.kind == "f" and not isinstance(kind, FloatType):
         column = np.ascontiguousarray(column).view(f"u{column.dtype.itemsize}")

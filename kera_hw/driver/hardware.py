@@ -18,6 +18,7 @@ from kera_hw.driver.mapping import Mappings, Variant
 from kera_hw.driver.options import LATENCY, TargetOptions
 from kera_hw.driver.plan_file import SavedPlan, no_circuit
 from kera_hw.driver.process import plan_process, sites
+from kera_hw.driver.raster import plan_raster
 from kera_hw.driver.remembered import Decision, digest_of, key_of, recall, remember
 from kera_hw.driver.search import Choice, Circuit, Task, choose
 from kera_hw.driver.session import single_export_graph
@@ -74,9 +75,13 @@ def _fitting(
     program: Graph, export: Export, options: TargetOptions, lowering: Lowering, scale: float,
     name_notes: tuple[Diagnostic, ...], progress: Progress,
 ) -> HardwareDesign:
-    """One pipeline; a process where none fits, or where that keeps to ``--ii`` and is smaller."""
+    """One pipeline; stencils in step or a process where none fits, or where those keep to ``--ii`` and are
+    smaller.
+    """
     def process() -> HardwareDesign:
-        return plan_process(program, export, options, lowering, scale, name_notes, progress)
+        given = program, export, options, lowering, scale, name_notes, progress
+        stencils = plan_raster(*given)
+        return plan_process(*given) if stencils is None else stencils
 
     try:
         found = _planned(program, export, options, lowering, scale, name_notes, progress)

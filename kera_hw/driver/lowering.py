@@ -14,11 +14,15 @@ from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.session import optimise, single_export_graph
 from kera_hw.graph import Export, Graph, Store, without_probes
 from kera_hw.loops.program import LoopProgram
+from kera_hw.loops.transforms.planner import planned
 from kera_hw.lower.export import lower_export
 from kera_hw.rtl.lower import FlatDesign, flatten_export
+from kera_hw.rtl.lower.design import LoweringError
 from kera_hw.rtl.machine.nest_round import RegionDesign, region_designs
 from kera_hw.rtl.machine.nests import MOST_UNROLLED, Regions
 from kera_hw.rtl.machine.parts import Parts, loops_over, parts_of
+from kera_hw.rtl.machine.raster import NoRaster, Raster
+from kera_hw.rtl.machine.raster_round import RasterRound, raster_of, raster_round
 from kera_hw.rtl.machine.rounds import Region, region_of
 from kera_hw.schedule.fpga.device import find_device
 from kera_hw.support import Diagnostic, KeraError, SourceFile
@@ -85,6 +89,31 @@ class Lowering:
             for design in made:
                 refuse_oversize(design.flat, self._optimised, self.device, self._options, self.files)
             found = self._rounds[interval] = made
+        return found
+
+    @cached_property
+    def raster(self) -> Raster | None:
+        """The export as stencils that run in step, those that keep the fewest bits; None where it is none."""
+        export, found = self._optimised.exports[0], list[tuple[int, Raster]]()
+        for program in (planned(self.program, lambda _: True).after, self.program):
+            try:
+                raster = raster_of(program, export, self.device.carry_logic)
+                flat = raster_round(export, raster, Store(), 1, self.device.carry_logic).flat
+            except (NoRaster, LoweringError):
+                continue
+            kept = sum(state.width_bits for state in flat.states)
+            found.append((kept + sum(m.entries * m.word_bits for m in flat.memories), raster))
+        return min(found, key=lambda item: item[0])[1] if found else None
+
+    def raster_round(self, interval: int) -> RasterRound:
+        """A round of the stencils, for one every ``interval`` cycles. Raises KeraError (K06xx)."""
+        assert self.raster is not None, "asked for where there are stencils"
+        export = self._optimised.exports[0]
+        try:
+            found = raster_round(export, self.raster, self._store, interval, self.device.carry_logic)
+        except LoweringError as problem:
+            raise KeraError([problem.diagnostic]) from None
+        refuse_oversize(found.flat, self._optimised, self.device, self._options, self.files)
         return found
 
     def _region(self, interval: int) -> Region:

@@ -30,6 +30,10 @@ def interval_text(found: Cycles) -> str:
 
 def region_text(region: Mapping[str, Any]) -> str:
     """A sentence on a loop that stays one."""
+    if region.get("in_step"):
+        place = f" of {region['loop']}" if region["loop"] else ""
+        when = f"from cycle {region['starts_at']:,} on, for {region['cycles']:,} cycles"
+        return f"The loop{place} runs in step: `{region['writes']}` {when}."
     rounds = cast("Cycles", region["rounds"])
     count = f"{rounds:,} rounds" if isinstance(rounds, int) else f"at most {rounds['max']:,} rounds"
     interval, latency = region["initiation_interval"], region["latency_cycles"]

@@ -13,7 +13,7 @@ from amaranth.hdl import Elaboratable, Instance
 from kera_hw.graph.node import Export, Origin
 from kera_hw.rtl.emit.amaranth_datapath import AmaranthDatapath, place_of
 from kera_hw.rtl.emit.axi_lite import AxiLiteShell
-from kera_hw.rtl.emit.channels import BundleShell, ChannelCore
+from kera_hw.rtl.emit.channels import BundleShell, ChannelCore, Served
 from kera_hw.rtl.emit.convert import Inside, module_verilog
 from kera_hw.rtl.emit.handshake import (
     MOST_DATA_BITS,
@@ -27,7 +27,7 @@ from kera_hw.rtl.emit.handshake import (
 from kera_hw.rtl.emit.layout import Control, Layout, control_of
 from kera_hw.rtl.emit.naming import inner_name, module_name, with_own_helpers
 from kera_hw.rtl.emit.packaging import with_interface_attributes
-from kera_hw.rtl.emit.pipeline import write_datapath
+from kera_hw.rtl.emit.pipeline import Datapath, write_datapath
 from kera_hw.rtl.emit.portmap import MappedPort, map_lines, port_map
 from kera_hw.rtl.emit.portplan import netlist_ports
 from kera_hw.rtl.emit.ports import (
@@ -40,6 +40,7 @@ from kera_hw.rtl.emit.ports import (
     Protocol,
 )
 from kera_hw.rtl.emit.process import ProcessCore, ProcessPlan
+from kera_hw.rtl.emit.raster import RasterCore, RasterPlan
 from kera_hw.rtl.emit.round_shell import RoundShell
 from kera_hw.rtl.emit.rounds import Rounds
 from kera_hw.rtl.emit.styles import Style
@@ -182,34 +183,53 @@ def emit_process(
     clock_mhz: float, device: str,
 ) -> Emitted:
     """Write a process down: its controller by way of Amaranth, the datapaths of its regions as text."""
-    core = ProcessCore(process)
-    top = AxiLiteShell(core) if process.ports.interface == "axi-lite" else BundleShell(core)
-    bodies: list[str] = []
-    origins: dict[str, Origin] = {}
-    bits = 0
-    for region in process.regions:
-        outside = frozenset(place.storage.name for place in region.storages)
-        written = write_datapath(
-            region.netlist, region.plan, region.module, region.control, style, outside
+    datapaths = [
+        write_datapath(
+            region.netlist, region.plan, region.module, region.control, style,
+            frozenset(place.storage.name for place in region.storages),
         )
-        bodies.append(written.text)
-        origins |= written.layout.origins
-        bits += written.layout.register_bits
-    shell = with_interface_attributes(module_verilog(top, name, top.ports()), name, process.ports)
-    body = [f"{_UNCHECKED}\n{shell}{_CHECKED}", _QUIET, *bodies, _LOUD]
-    mapped = port_map(export, process.ports)
+        for region in process.regions
+    ]
+    about = f"{len(process.regions)} regions in turn", clock_mhz, device
+    return _served(ProcessCore(process), datapaths, name, style, fingerprint, export, pace, *about)
+
+
+def emit_raster(
+    raster: RasterPlan, name: str, style: Style, fingerprint: str, export: Export, clock_mhz: float,
+    device: str,
+) -> Emitted:
+    """Write stencils that run in step down, in the same way."""
+    datapath = write_datapath(raster.netlist, raster.plan, raster.module, raster.control, style)
+    about = "an element a round", clock_mhz, device
+    return _served(
+        RasterCore(raster), [datapath], name, style, fingerprint, export, raster.pace(), *about
+    )
+
+
+def _served(
+    core: Served, datapaths: Sequence[Datapath], name: str, style: Style, fingerprint: str, export: Export,
+    pace: Pace, about: str, clock_mhz: float, device: str,
+) -> Emitted:
+    """A controller that serves channels, around its datapaths."""
+    ports = core.plan
+    top = AxiLiteShell(core) if ports.interface == "axi-lite" else BundleShell(core)
+    origins: dict[str, Origin] = {}
+    for datapath in datapaths:
+        origins |= datapath.layout.origins
+    bits = sum(datapath.layout.register_bits for datapath in datapaths)
+    shell = with_interface_attributes(module_verilog(top, name, top.ports()), name, ports)
+    body = [f"{_UNCHECKED}\n{shell}{_CHECKED}", _QUIET, *(item.text for item in datapaths), _LOUD]
+    mapped = port_map(export, ports)
     lines = "".join(f"//   {line}\n" for line in map_lines(mapped))
     banner = (
         f"// {name}: latency {pace.latency_cycles} cycles, an item every {pace.initiation_interval} cycles, "
-        f"{len(process.regions)} regions in turn.\n"
-        f"// Interface {process.ports.interface}; planned for {device} at {clock_mhz:.1f} MHz.\n"
+        f"{about}.\n"
+        f"// Interface {ports.interface}; planned for {device} at {clock_mhz:.1f} MHz.\n"
         f"// Graph {fingerprint}\n{lines}`default_nettype none\n"
     )
     parts = [*body, *_library("".join(body)), "`default_nettype wire\n"]
     text = with_own_helpers(name, "\n".join(parts))
-    return Emitted(
-        name, f"{banner}\n{text}", style, process.ports, pace, None, bits, origins, port_map=mapped
-    )
+    return Emitted(name, f"{banner}\n{text}", style, ports, pace, None, bits, origins, port_map=mapped)
 
 
 def port_bits_to_spare(netlist: Netlist, plan: Plan, interface: Interface, emitter: Emitter) -> int:

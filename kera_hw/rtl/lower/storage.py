@@ -1,7 +1,7 @@
 """Buffers while a program is walked: elements side by side, or memories that are reached by address."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -303,7 +303,15 @@ def element_of(builder: Builder, kind: Type, bits: Ref) -> Ref:
     return builder.op("convert.bitcast", bits, type=carrier(kind))
 
 
-Storage = Elements | Table | Kept
+class Served:
+    """A buffer that somebody else serves: it is read alone."""
+
+    def __init__(self, buffer: Buffer, load: Callable[[Index], Ref]) -> None:
+        self.buffer = buffer
+        self.load = load
+
+
+Storage = Elements | Table | Kept | Served
 
 MOST_ACCESSES = 1024
 """Beyond so many accesses an item to a buffer no memory serves it."""
