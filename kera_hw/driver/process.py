@@ -16,7 +16,7 @@ from kera_hw.driver.search import Choice, Circuit, Task, choose
 from kera_hw.graph import Export, Graph
 from kera_hw.loops.program import Load
 from kera_hw.loops.transforms.planner import planned
-from kera_hw.rtl.emit.layout import Layout, control_of
+from kera_hw.rtl.emit.layout import Layout, control_of, free_running
 from kera_hw.rtl.emit.naming import inner_name, module_name
 from kera_hw.rtl.emit.portplan import addressed, axi_lite_cost, value_of
 from kera_hw.rtl.emit.ports import Pace, PortPlan, Value, plan_ports
@@ -109,7 +109,7 @@ class ProcessDesign(HardwareDesign):
         made: list[RegionPart] = []
         memories: dict[str, tuple[Storage, int]] = {}
         for number, part in enumerate(self.parts):
-            control = control_of(part.netlist, part.plan, "stream")
+            control = free_running(control_of(part.netlist, part.plan, "stream"))
             places = tuple(Layout(part.netlist, part.plan, control).storages)
             for place in places:
                 storage, reads = place.storage, max(1, len(place.reads))
@@ -194,7 +194,7 @@ class ProcessDesign(HardwareDesign):
     def regions_json(self) -> list[dict[str, Any]]:
         """Every region, in order, and when it runs."""
         rows: list[dict[str, Any]] = []
-        start = max(channel.beats for channel in self.ports.inputs)
+        start = max(channel.beats for channel in self.ports.inputs) + 1
         assert self.regions is not None
         for number, (part, run) in enumerate(zip(self.parts, self.process.regions)):
             levels, runs = part.region.nest.levels, 1

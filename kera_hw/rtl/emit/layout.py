@@ -6,7 +6,7 @@ Emitters differ in how they write a signal down, not in which there are or what 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.naming import Names, plain_name, unique_stems
@@ -57,6 +57,11 @@ def control_of(netlist: Netlist, plan: Plan, interface: str) -> Control:
     assert strobed or not stages, "what lasts beyond an item belongs to a state or to an interval over 1"
     protocol: Protocol = "valid" if strobed else "none"
     return Control(protocol, stateful, stages, clear_cycles(netlist), plan.reset_cycles)
+
+
+def free_running(control: Control) -> Control:
+    """The same for a datapath that nobody stalls."""
+    return replace(control, protocol="valid")
 
 
 def valid_name(stage: int) -> str:

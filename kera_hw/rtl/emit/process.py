@@ -1,8 +1,9 @@
 """A process: regions that run one after another on memories they share, channels that fill and empty these.
 
 An item is loaded, worked on by every region in turn, and sent; while it is sent the next one is loaded. A
-region starts a round every few cycles until its loops have run, waits for the last one to leave its pipeline,
-and stands still from then on, so that its results are registers for those that follow.
+region starts a round every few cycles until its loops have run, and ends when the last one leaves its pipeline.
+The pipelines never stall: what a region gives to others is kept in registers when it ends, and the next one
+starts from a register a cycle later, so that no path leads through the control of two regions.
 """
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class RegionPart:
     @property
     def cycles(self) -> int:
         """From its start to that of the region behind it."""
-        return (self.rounds - 1) * self.plan.initiation_interval + self.plan.latency_cycles
+        return (self.rounds - 1) * self.plan.initiation_interval + self.plan.latency_cycles + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +65,11 @@ class ProcessPlan:
 
     @property
     def run_cycles(self) -> int:
-        """From the start of the first region to the end of the last."""
+        """From the cycle before the first region's start to the end of the last."""
         return self.cycles_of(0, len(self.regions) - 1, self.repeats)
 
     def cycles_of(self, first: int, last: int, repeats: Sequence[Repeat]) -> int:
-        """From the start of a region to the end of another, by way of these repeats."""
+        """From the cycle before a region's start to the end of another, by way of these repeats."""
         total, at = 0, first
         while at <= last:
             found = outermost(repeats, at)
@@ -76,7 +77,7 @@ class ProcessPlan:
                 total, at = total + self.regions[at].cycles, at + 1
                 continue
             inner = self.cycles_of(found.first, found.last, [one for one in repeats if one is not found])
-            total, at = total + found.count * (inner + 1) - 1, found.last + 1
+            total, at = total + found.count * inner, found.last + 1
         return total
 
     def pace(self) -> Pace:
@@ -216,7 +217,7 @@ class _Build:
     # Regions
 
     def _sequence(self, first: int, last: int, begin: Value, repeats: Sequence[Repeat]) -> Value:
-        """Whether the last of these regions ends, each begun by the end of the one before."""
+        """Whether the last of these regions ends, each begun in the cycle in which the one before ends."""
         at = first
         while at <= last:
             found = outermost(repeats, at)
@@ -228,14 +229,14 @@ class _Build:
         return begin
 
     def _repeat(self, repeat: Repeat, begin: Value, repeats: Sequence[Repeat]) -> Value:
-        """Whether the regions have run for the last time; between two times lies a cycle."""
+        """Whether the regions have run for the last time."""
         m, name = self._m, repeat.bus
         number = Signal(range(max(2, repeat.count)), name=f"{name}_number")
         again = Signal(name=f"{name}_again")
         at_last = Signal(name=f"{name}_at_last", init=int(repeat.count == 1))
         self._signals[name] = number
         ended = self._sequence(repeat.first, repeat.last, begin | again, repeats)
-        m.d.sync += again.eq(ended & ~at_last)
+        m.d.comb += again.eq(ended & ~at_last)
         if repeat.count > 1:
             with m.If(ended):
                 m.d.sync += [
@@ -244,57 +245,40 @@ class _Build:
                 ]
         return ended & at_last
 
-    def _region(self, number: int, region: RegionPart, start: Value) -> Signal:
-        """Whether the region ends in this cycle."""
+    def _region(self, number: int, region: RegionPart, begin: Value) -> Signal:
+        """Whether the region ends in this cycle; it starts in the cycle after ``begin``."""
         m, plan, stem = self._m, region.plan, f"region{number}"
-        running, ended = Signal(name=f"{stem}_running"), Signal(name=f"{stem}_ended")
-        started, advance = Signal(name=f"{stem}_started"), Signal(name=f"{stem}_advance")
+        start, running = Signal(name=f"{stem}_start"), Signal(name=f"{stem}_running")
+        started, ended = Signal(name=f"{stem}_started"), Signal(name=f"{stem}_ended")
         holds = Signal(plan.latency_cycles, name=f"{stem}_holds")
         given = {bus: Signal(width, name=f"{stem}_{bus}") for bus, width in region.netlist.inputs}
         made: dict[str, Signal] = {}
         for out in region.netlist.outputs:
             width = sum(segment.width for segment in out.bits)
             made[out.bus] = Signal(width, name=f"{stem}_{out.bus}")
-        left = self._count(m, stem, region, started, start, given)
-        due: Value = Const(1)
-        interval = plan.initiation_interval
-        if interval > 1:
-            pause = Signal(range(interval), name=f"{stem}_pause")
-            due = ~pause.any()
-            with m.If(started):
-                m.d.sync += pause.eq(interval - 1)
-            with m.Elif(pause.any()):
-                m.d.sync += pause.eq((pause - 1)[: len(pause)])
-        m.d.comb += [
-            started.eq(start | (left & due)), ended.eq(running & holds[-1] & made["done"]),
-            advance.eq(start | (running & ~ended)),
-        ]
-        with m.If(start):
+        left = self._count(m, stem, region, started, given)
+        due = _due(m, stem, plan.initiation_interval, started)
+        m.d.comb += [started.eq(start | (left & due)), ended.eq(holds[-1] & made["done"])]
+        m.d.sync += [start.eq(begin), holds.eq(Cat(started, holds[:-1]))]
+        with m.If(begin):
             m.d.sync += running.eq(1)
         with m.Elif(ended):
             m.d.sync += running.eq(0)
-        with m.If(ended):
-            m.d.sync += holds.eq(0)
-        with m.Elif(advance):
-            m.d.sync += holds.eq(Cat(started, holds[:-1]))
         for bus, signal in given.items():
             if bus in self._signals:
                 m.d.comb += signal.eq(self._signals[bus])
         for bus, signal in made.items():
             if bus == "done":
                 continue
-            # What comes straight out of a memory is there until others read it.
             kept = Signal(len(signal), name=f"{stem}_{bus}_kept", reset_less=True)
-            shown = Signal(len(signal), name=f"{stem}_{bus}_shown")
             with m.If(ended):
                 m.d.sync += kept.eq(signal)
-            m.d.comb += shown.eq(Mux(ended, signal, kept))
-            self._signals[bus] = shown
-        self._instance(m, stem, region, given, made, Cat(started, holds), advance, start | running)
+            self._signals[bus] = kept
+        self._instance(m, stem, region, given, made, Cat(started, holds), running)
         return ended
 
     def _count(
-        self, m: Module, stem: str, region: RegionPart, started: Signal, start: Value,
+        self, m: Module, stem: str, region: RegionPart, started: Signal,
         given: Mapping[str, Signal],
     ) -> Value:
         """Counters of the loops, and what a round is told of them; whether rounds are left."""
@@ -333,10 +317,10 @@ class _Build:
 
     def _instance(
         self, m: Module, stem: str, region: RegionPart, given: Mapping[str, Signal],
-        made: Mapping[str, Signal], chain: Value, advance: Signal, works: Value,
+        made: Mapping[str, Signal], chain: Value, running: Signal,
     ) -> None:
         control = region.control
-        ports: dict[str, Value] = {"i_clk": ClockSignal(), "i_advance": advance}
+        ports: dict[str, Value] = {"i_clk": ClockSignal()}
         if control.reset:
             ports["i_rst"] = ResetSignal(allow_reset_less=True)
         ports |= {f"i_{valid_name(stage)}": chain[stage] for stage in control.valid_stages}
@@ -354,7 +338,7 @@ class _Build:
             ports |= {f"o_{place.stem}{suffix}": wire for suffix, wire in wires.items()}
             ports[f"i_{place.stem}_q"] = self._q[storage.name][: storage.word_bits * reads]
             self._drivers[storage.name].append(_Port(
-                works, wires["_write"] if place.writes else None, wires["_write_address"],
+                running, wires["_write"] if place.writes else None, wires["_write_address"],
                 wires["_write_data"], wires["_read_address"] if place.reads else None,
             ))
         m.submodules[stem] = Instance(region.module, **ports)
@@ -399,6 +383,19 @@ def _all(bits: Sequence[Value]) -> Value:
 def _known(value: Value | None) -> Value:
     assert value is not None
     return value
+
+
+def _due(m: Module, stem: str, interval: int, started: Signal) -> Value:
+    """Whether the last round started long enough ago for another: a register."""
+    if interval == 1:
+        return Const(1)
+    due = Signal(name=f"{stem}_due", init=1)
+    pause = Signal(range(max(2, interval - 1)), name=f"{stem}_pause")
+    with m.If(started):
+        m.d.sync += [due.eq(0), pause.eq(interval - 2)]
+    with m.Elif(~due):
+        m.d.sync += [due.eq(~pause.any()), pause.eq((pause - 1)[: len(pause)])]
+    return due
 
 
 def _chain(
