@@ -1,4 +1,4 @@
-"""`python -m bench`: all benchmarks, or one: qor, control, fpu, estimate, compile, stream, mutation, cpu."""
+"""`python -m bench`: all, or one: qor, control, fpu, route, estimate, compile, stream, mutation, cpu."""
 from __future__ import annotations
 
 import os
@@ -9,7 +9,8 @@ from kera_hw.driver.remembered import SWITCH
 
 BENCHES = {
     "qor": "bench.qor", "fpu": "bench.fpu", "estimate": "bench.estimate_error", "compile": "bench.compile",
-    "stream": "bench.stream", "control": "bench.control", "mutation": "bench.mutation", "cpu": "bench.cpu",
+    "route": "bench.route", "stream": "bench.stream", "control": "bench.control",
+    "mutation": "bench.mutation", "cpu": "bench.cpu",
 }
 
 
