@@ -214,8 +214,8 @@ def test_a_planted_fault_in_the_exit_is_found(path: Path) -> None:
     graph, export = exported(path, "gcd")
     executor = RtlExecutor(graph, export, TargetOptions())
     verilog = executor.design.emitted.verilog
-    assert "6'h28" in verilog  # 40 rounds at the most
-    executor.design = executor.design.with_verilog(verilog.replace("6'h28", "6'h27"))
+    assert "6'h27" in verilog  # 40 rounds at the most, told a round ahead
+    executor.design = executor.design.with_verilog(verilog.replace("6'h27", "6'h26"))
     with pytest.raises(KeraError) as caught:
         executor.run(ITEMS["gcd"], 8)
     assert caught.value.diagnostics[0].code == "K0910"

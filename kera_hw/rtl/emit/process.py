@@ -1,9 +1,9 @@
 """A process: regions that run one after another on memories they share, channels that fill and empty these.
 
 An item is loaded, worked on by every region in turn, and sent; while it is sent the next one is loaded. A
-region starts a round every few cycles until its loops have run, and ends when the last one leaves its pipeline.
-The pipelines never stall: what a region gives to others is kept in registers when it ends, and the next one
-starts from a register a cycle later, so that no path leads through the control of two regions.
+region starts a round every few cycles until its loops have run, and ends when the last one leaves its
+pipeline. The pipelines never stall: what a region gives to others is kept in registers when it ends, and the
+next one starts from a register a cycle later, so that no path leads through the control of two regions.
 """
 from __future__ import annotations
 

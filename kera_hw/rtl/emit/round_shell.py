@@ -5,7 +5,8 @@ result is on the other outputs. Everything stands still while a result waits to 
 
 A counted loop's rounds are those of one item after another, without a gap: when the last round has started,
 the next item may come. A loop that ends by a condition starts rounds until the one that found the exit leaves
-the pipeline; those behind it are dropped when the result is taken, and the next item may come in that cycle.
+the pipeline; those behind it are dropped when the result is taken, and the next item may come a cycle later.
+All that a round is told comes from registers, since it reaches every operand that a loop carries.
 """
 from __future__ import annotations
 
@@ -62,13 +63,15 @@ class RoundShell(StreamShell):
     def _counted(self, m: Module, holds: Signal, advance: Signal, ready: Value) -> Signal:
         """Whether a round starts, if the pipeline moves."""
         first, last, number = self.flags
+        rounds = self.rounds.count
         started, under_way = Signal(name="started"), Signal(name="under_way")
+        at_last = Signal(name="at_last", init=int(rounds == 1))
         due = self.admission(m, started, advance)
         m.d.comb += [
             started.eq(due & (under_way | self.in_valid)),
             self.in_ready.eq(advance & due & ~under_way & ~ResetSignal(allow_reset_less=True)),
             first.eq(~under_way),
-            last.eq(number == self.rounds.count - 1),
+            last.eq(at_last),
         ]
         count = Signal(len(number), name="count")
         m.d.comb += number.eq(count)
@@ -76,6 +79,8 @@ class RoundShell(StreamShell):
             m.d.sync += holds.eq(Cat(started, holds[:-1]))
             with m.If(started):
                 m.d.sync += [count.eq(Mux(last, 0, count + 1)), under_way.eq(~last)]
+                if rounds > 1:
+                    m.d.sync += at_last.eq(~last & (count == rounds - 2))
         return started
 
     def _until(self, m: Module, holds: Signal, advance: Signal, ready: Value) -> Signal:
@@ -83,31 +88,30 @@ class RoundShell(StreamShell):
         first, over = self.flags
         most = self.rounds.count
         started, busy, taken = Signal(name="started"), Signal(name="busy"), Signal(name="taken")
+        came, beyond = Signal(name="came"), Signal(name="beyond")
         count = Signal(range(most + 1), name="count")
-        due: Value = Const(1)
+        due = Signal(name="due", init=1)
         interval = self.spec.initiation_interval
-        pause = Signal(range(interval), name="pause")
-        if interval > 1:
-            due = ~pause.any()
-        free = ~busy | taken
         m.d.comb += [
             taken.eq(self.out_valid & ready),
-            first.eq(self.in_valid & free),
-            started.eq(first | (busy & ~self.out_valid & due)),
-            self.in_ready.eq(free & ~ResetSignal(allow_reset_less=True)),
-            over.eq((count == most) & ~first),
+            first.eq(~busy),
+            came.eq(self.in_valid & ~busy),
+            started.eq(came | (busy & ~self.out_valid & due)),
+            self.in_ready.eq(~busy & ~ResetSignal(allow_reset_less=True)),
+            over.eq(beyond),
         ]
-        with m.If(first):
-            m.d.sync += [busy.eq(1), count.eq(1), holds.eq(1)]
+        with m.If(came):
+            m.d.sync += [busy.eq(1), count.eq(1), beyond.eq(int(most == 1)), holds.eq(1)]
         with m.Elif(taken):
-            m.d.sync += [busy.eq(0), holds.eq(0)]
+            m.d.sync += [busy.eq(0), beyond.eq(0), holds.eq(0)]
         with m.Elif(advance):
             m.d.sync += holds.eq(Cat(started, holds[:-1]))
             with m.If(started & ~over):
-                m.d.sync += count.eq(count + 1)
+                m.d.sync += [count.eq(count + 1), beyond.eq(count == most - 1)]
         if interval > 1:
-            with m.If(first | (started & advance)):
-                m.d.sync += pause.eq(interval - 1)
+            pause = Signal(range(max(2, interval - 1)), name="pause")
+            with m.If(came | (started & advance)):
+                m.d.sync += [due.eq(0), pause.eq(interval - 2)]
             with m.Elif(advance & ~due):
-                m.d.sync += pause.eq(pause - 1)
+                m.d.sync += [due.eq(~pause.any()), pause.eq((pause - 1)[: len(pause)])]
         return started

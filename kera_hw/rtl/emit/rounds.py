@@ -34,4 +34,4 @@ class Rounds:
         """Cycles from such an item to the next."""
         if self.kind == "counted":
             return self.count * interval
-        return self.latency_cycles(latency_cycles, interval, rounds)
+        return self.latency_cycles(latency_cycles, interval, rounds) + 1

@@ -48,7 +48,7 @@ static bool chance(unsigned percent) { return percent >= 100 || (next_random() >
 static bool bit(const WData* bus, int k) { return bus[k / 32] >> (k % 32) & 1; }
 static void set_bit(WData* bus, int k, bool high) { bus[k / 32] = (bus[k / 32] & ~(1u << (k % 32))) | (WData)high << (k % 32); }
 
-// Of each item where these differ: the cycles from its admission to its result, with which the next one may come.
+// Of each item where these differ: the cycles from its admission to its result, a cycle behind which the next one may come.
 static std::vector<uint64_t> own_latency;
 
 // What the plan predicts of the handshake, cycle by cycle, under any stalls: beats are collected, items go through
@@ -102,7 +102,7 @@ struct Prediction {
     if (admitted) {
       const uint64_t latency = OWN_PACE && count < own_latency.size() ? own_latency[count] : LATENCY;
       due_at.push_back(moved + latency);
-      next_at = moved + (OWN_PACE ? latency : INTERVAL);
+      next_at = moved + (OWN_PACE ? latency + 1 : INTERVAL);
       count++;
     }
     moved++;
