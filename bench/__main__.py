@@ -1,4 +1,4 @@
-"""`python -m bench`: all, or one: qor, control, fpu, route, estimate, compile, stream, mutation, cpu."""
+"""`python -m bench`: all benchmarks, or one by its name (the keys of BENCHES)."""
 from __future__ import annotations
 
 import os
@@ -10,7 +10,7 @@ from kera_hw.driver.remembered import SWITCH
 BENCHES = {
     "qor": "bench.qor", "fpu": "bench.fpu", "estimate": "bench.estimate_error", "compile": "bench.compile",
     "route": "bench.route", "stream": "bench.stream", "control": "bench.control",
-    "mutation": "bench.mutation", "cpu": "bench.cpu",
+    "mutation": "bench.mutation", "cpu": "bench.cpu", "wasm": "bench.wasm",
 }
 
 

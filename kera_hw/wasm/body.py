@@ -1,7 +1,8 @@
 """Statements of a loop program in native operations as structured code of WebAssembly."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 
 from kera_hw.legal.native import Signature
@@ -13,6 +14,7 @@ from kera_hw.loops.program import (
     For,
     If,
     Index,
+    Literal,
     Load,
     LoopProgram,
     Op,
@@ -21,11 +23,12 @@ from kera_hw.loops.program import (
     Store,
     Var,
     While,
+    statements,
 )
 from kera_hw.schedule.software.layout import Layout, element_bytes
 from kera_hw.schedule.software.statements import StatementWriter, results_of
-from kera_hw.schedule.software.vector_loops import ITEM, Plan, flat_terms
-from kera_hw.types import BoolType, IntType, Type
+from kera_hw.schedule.software.vector_loops import ITEM, Plan, VectorLoop, flat_terms
+from kera_hw.types import BoolType, FloatType, IntType, Type
 from kera_hw.wasm import scalars, vectors
 from kera_hw.wasm.code import Code, Mark, value_type
 from kera_hw.wasm.lifetimes import Lifetimes
@@ -49,6 +52,8 @@ class Body(StatementWriter):
         self._pointers = pointers
         self._lifetimes = Lifetimes(program.body)
         self._held: dict[Var, Held] = {}
+        self._splats: dict[Operand, int] = {}
+        self._compared: dict[Var, Op] = {}
 
     # Blocks
 
@@ -94,7 +99,7 @@ class Body(StatementWriter):
         return ScalarSource(self.code, operand, self._held_of(operand))
 
     def _lanes_of(self, operand: Operand) -> VectorSource:
-        return VectorSource(self.code, operand, self._held_of(operand))
+        return VectorSource(self.code, operand, self._held_of(operand), self._splats.get(operand))
 
     def _bind(self, var: Var, loose: bool = False, mask_bits: int = 0) -> None:
         """The value on the stack becomes the scalar's."""
@@ -114,6 +119,11 @@ class Body(StatementWriter):
         signature = Signature(op.opcode, tuple(operand.type for operand in op.operands), result.type)
         if self._varies(result):
             assert self._vector is not None
+            if op.opcode in ("compare.lt", "compare.gt") and isinstance(op.operands[0].type, FloatType):
+                self._compared[result] = op
+            if self._extreme(op):
+                self._bind(result)
+                return
             sources = [self._lanes_of(operand) for operand in op.operands]
             mask_bits = vectors.write(vectors.Lanes(self.code, self._vector.count, signature, sources))
             self._bind(result, mask_bits=mask_bits)
@@ -121,6 +131,43 @@ class Body(StatementWriter):
         rule = scalars.RULES.get(op.opcode)
         assert rule is not None, f"{op.opcode} is no operation of WebAssembly"
         self._bind(result, rule(self.code, [self._scalar(operand) for operand in op.operands], signature))
+
+    def _extreme(self, op: Op) -> bool:
+        """The lesser or the greater of two floats, as a selection by their comparison, in one instruction."""
+        if op.opcode != "control.select" or not isinstance(op.operands[0], Var):
+            return False
+        compared = self._compared.get(op.operands[0])
+        if compared is None or compared.operands[0].type != op.results[0].type:
+            return False
+        a, b = compared.operands if compared.opcode == "compare.lt" else compared.operands[::-1]
+        if op.operands[1:] not in ((a, b), (b, a)):
+            return False
+        lesser = op.operands[1:] == (a, b)
+        for operand in (b, a) if lesser else (a, b):
+            self._lanes_of(operand).push()
+        self.code.op(f"{vectors.shape_of_lanes(op.results[0].type)}.{'pmin' if lesser else 'pmax'}")
+        return True
+
+    @contextmanager
+    def hoisted(self, loop: VectorLoop, block: Block):
+        """Within it, what all rounds of a vector's loop take in all lanes is in locals already."""
+        wanted = dict.fromkeys(operand for operand in taken(block, loop) if self._is_splat(operand, loop))
+        for operand in wanted:
+            self._lanes_of(operand).push()
+            self._splats[operand] = self.code.new_local(ValueType.V128)
+            self.code.set(self._splats[operand])
+        with self.lanes(loop):
+            yield
+        for local in self._splats.values():
+            self.code.release(local)
+        self._splats.clear()
+
+    def _is_splat(self, operand: Operand, loop: VectorLoop) -> bool:
+        """Whether it is there before the loop, and putting it in all lanes takes more than a zero does."""
+        if isinstance(operand, Literal):
+            return operand.bits != 0
+        held = self._held.get(operand)
+        return held is not None and not held.counter and operand not in loop.varying
 
     # Memory
 
@@ -253,7 +300,7 @@ class Body(StatementWriter):
         rest = loop.count
         if vector is not None:
             rest = loop.count % vector.count
-            with self.lanes(vector):
+            with self.hoisted(vector, loop.body):
                 self.counted(loop.var, 0, loop.count - rest, vector.count, loop.body)
             if rest:
                 self.counted(loop.var, loop.count - rest, loop.count, 1, loop.body)
@@ -398,6 +445,17 @@ class Body(StatementWriter):
         for held in reversed(results.values()):
             self.code.set(held.local)
         self._drop(arm)
+
+
+def taken(block: Block, loop: VectorLoop) -> Iterator[Operand]:
+    """Numbers that the loop's statements take as lanes."""
+    for statement in statements(block):
+        match statement:
+            case Op(opcode=opcode, operands=operands, results=(result,)) if result in loop.varying:
+                lanes = operands[:1] if opcode in ("bits.shl", "bits.shr") else operands
+                yield from (operand for operand in lanes if not isinstance(operand.type, BoolType))
+            case _:
+                pass
 
 
 def _label(statement: Statement) -> str:

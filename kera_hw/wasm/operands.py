@@ -24,11 +24,13 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An operand of a scalar or vector operation; ``held`` is None for a constant."""
+    """An operand of a scalar or vector operation; ``held`` is None for a constant. ``splat``: a local that
+    has it in all lanes."""
 
     code: Code
     operand: Operand
     held: Held | None
+    splat: int | None = None
 
     @property
     def type(self) -> Type:
@@ -81,7 +83,9 @@ class VectorSource(Source):
     """Pushes lanes."""
 
     def push(self) -> None:
-        if self.uniform:
+        if self.uniform and self.splat is not None:
+            self.code.get(self.splat)
+        elif self.uniform:
             self.push_scalar(loose=True)
             splat(self.code, self.type)
         else:

@@ -135,7 +135,7 @@ def _run(
         code.end()
 
     if loop is not None:
-        with body.lanes(loop):
+        with body.hoisted(loop, program.body):
             rounds(loop.count)
     rounds(1)
     names = {0: "items", **{1 + k: buffer.name for k, buffer in enumerate(ports)}, **code.local_names}
