@@ -9,7 +9,9 @@ to all of them.
 """
 from __future__ import annotations
 
-from kera_hw.legal.emitter import NativeEmitter, word_of
+from dataclasses import replace
+
+from kera_hw.legal.emitter import NativeEmitter
 from kera_hw.loops.program import Operand
 from kera_hw.types import F32, F64, FloatType, IntType
 
@@ -25,31 +27,25 @@ def sum_to_odd(emit: NativeEmitter, a: Operand, b: Operand) -> Operand:
     """The sum rounded to odd; an infinity or a NaN where the sum is one."""
     total, error = two_sum(emit, a, b)
     inexact = emit.is_greater(emit.abs(error), 0.0)  # not where the error is a NaN
-    return _odd(emit, total, inexact, emit.differing(emit.bits(total), emit.bits(error)))
+    apart = emit.differing(emit.bits(total), emit.bits(error))
+    assert isinstance(apart.type, IntType)
+    outside = emit.is_less(emit.as_type(apart, replace(apart.type, signed=True)), 0)
+    return _odd(emit, total, inexact, emit.both(inexact, outside))
 
 
-def _odd(emit: NativeEmitter, nearest: Operand, inexact: Operand, apart: Operand) -> Operand:
-    """The neighbour with its last bit set: further from 0, or nearer where ``apart`` has its sign bit set."""
+def _odd(emit: NativeEmitter, nearest: Operand, inexact: Operand, outside: Operand) -> Operand:
+    """What was rounded to nearest as rounded to odd: one step inwards where it lies too far out, and with its
+    last bit set where it is not the number itself."""
     kind = nearest.type
     assert isinstance(kind, FloatType)
     bits = emit.bits(nearest)
-    signed = emit.as_type(apart, IntType(kind.width_bits, True))
-    outward = emit.either(emit.shr(signed, kind.width_bits - 1), 1)  # 1 or -1
-    step = emit.as_type(outward, word_of(kind))
-    even = emit.is_equal(emit.both(bits, 1), 0)
-    moved = emit.floating(emit.add(bits, step), kind)
-    return emit.choose(emit.both(inexact, even), moved, nearest)
+    zero = emit.number(bits.type, 0)
+    inner = emit.add(bits, emit.choose(outside, -1, zero))
+    return emit.floating(emit.either(inner, emit.choose(inexact, 1, zero)), kind)
 
 
 def to_odd(emit: NativeEmitter, x: Operand) -> Operand:
     """An f64 as f32 rounded to odd; beyond its range the greatest number, a NaN stays one."""
     nearest = emit.cast(x, F32)
-    back = emit.cast(nearest, F64)
-    inexact = emit.is_other(emit.abs(back), emit.abs(x))
-    # Nearest lies too far out: one step inwards.
-    inward = emit.is_greater(emit.abs(back), emit.abs(x))
-    bits = emit.bits(nearest)
-    step = emit.choose(inward, -1, emit.number(bits.type, 1))
-    even = emit.is_equal(emit.both(bits, 1), 0)
-    moved = emit.floating(emit.add(bits, step), F32)
-    return emit.choose(emit.both(inexact, even), moved, nearest)
+    back, size = emit.abs(emit.cast(nearest, F64)), emit.abs(x)
+    return _odd(emit, nearest, emit.is_other(back, size), emit.is_greater(back, size))

@@ -25,6 +25,7 @@ from kera_hw.loops.program import (
     While,
     statements,
 )
+from kera_hw.schedule.software.interleaving import most_alive
 from kera_hw.schedule.software.layout import Layout, element_bytes
 from kera_hw.schedule.software.statements import StatementWriter, results_of
 from kera_hw.schedule.software.vector_loops import ITEM, Plan, VectorLoop, flat_terms
@@ -38,6 +39,8 @@ from kera_hw.wasm.operands import Held, ScalarSource, VectorSource
 _CONTIGUOUS_LOADS = {16: "v128.load", 8: "v128.load64_zero", 4: "v128.load32_zero"}
 _CONTIGUOUS_STORES = {8: "v128.store64_lane", 4: "v128.store32_lane", 2: "v128.store16_lane"}
 _UNSIGNED_LIMIT = 1 << 32
+_MOST_ALIVE = 14
+"""Vectors that registers hold while two go side by side."""
 VECTOR_BYTES = vectors.VECTOR_BITS // 8
 
 
@@ -54,16 +57,39 @@ class Body(StatementWriter):
         self._held: dict[Var, Held] = {}
         self._splats: dict[Operand, int] = {}
         self._compared: dict[Var, Op] = {}
+        self._copies = 1  # vectors of rounds that are written side by side
+        self._copy = 0  # the one that is being written
 
     # Blocks
 
     def block(self, block: Block) -> None:
         """The statements; what nobody reads after one gives its local back."""
+        if self._copies > 1:
+            self._side_by_side(block)
+            return
         dying = self._lifetimes.dying[id(block)]
         for k, statement in enumerate(block.body):
             self._statement(statement)
             for var in dying.get(k, ()):
                 self._forget(var)
+
+    def _side_by_side(self, block: Block) -> None:
+        """Each statement for one vector of rounds after another; what all have alike once."""
+        dying = self._lifetimes.dying[id(block)]
+        around, held = self._held, [dict(self._held) for _ in range(self._copies)]
+        for k, statement in enumerate(block.body):
+            (result,) = results_of(statement) or (None,)
+            alike = result is not None and not self._varies(result)
+            for self._copy, self._held in enumerate(held[:1] if alike else held):
+                self._statement(statement)
+            if alike and result is not None:
+                for other in held[1:]:
+                    other[result] = held[0][result]
+            for var in dying.get(k, ()):
+                for one in held if self._varies(var) else held[:1]:
+                    self._held = one
+                    self._forget(var)
+        self._copy, self._held = 0, around
 
     def _statement(self, statement: Statement) -> None:
         if isinstance(statement, Alloc):
@@ -89,7 +115,8 @@ class Body(StatementWriter):
         self.code.get(held.local)
         self.code.op("i64.extend_i32_u")
         self.code.op("i64x2.splat")
-        self.code.op("v128.const", 1 << 64)
+        first = self._copy * self._vector.count
+        self.code.op("v128.const", first | (first + 1) << 64)
         self.code.op("i64x2.add")
         local = self.code.new_local(ValueType.V128)
         self.code.set(local)
@@ -149,15 +176,18 @@ class Body(StatementWriter):
         return True
 
     @contextmanager
-    def hoisted(self, loop: VectorLoop, block: Block):
-        """Within it, what all rounds of a vector's loop take in all lanes is in locals already."""
+    def hoisted(self, loop: VectorLoop, block: Block, copies: int):
+        """Within it, so many vectors of a loop's rounds are written at once, and what all of them take in all
+        lanes is in locals already."""
         wanted = dict.fromkeys(operand for operand in taken(block, loop) if self._is_splat(operand, loop))
         for operand in wanted:
             self._lanes_of(operand).push()
             self._splats[operand] = self.code.new_local(ValueType.V128)
             self.code.set(self._splats[operand])
+        self._copies = copies
         with self.lanes(loop):
             yield
+        self._copies = 1
         for local in self._splats.values():
             self.code.release(local)
         self._splats.clear()
@@ -176,8 +206,8 @@ class Body(StatementWriter):
         constant, terms = flat_terms(buffer, index)
         private = self._is_private(buffer)
         each = VECTOR_BYTES if private else element_bytes(buffer.element)
-        if lane and self._vector is not None:
-            constant += terms.get(self._vector.var, 0) * lane
+        if self._vector is not None:
+            constant += terms.get(self._vector.var, 0) * (self._copy * self._vector.count + lane)
         terms.pop(ITEM, None)
         pointer = self._pointers.get(buffer.name)
         offset = constant * each + (0 if pointer is not None else self._layout.addresses[buffer.name])
@@ -297,13 +327,16 @@ class Body(StatementWriter):
 
     def _for(self, loop: For) -> None:
         vector = self._plan.get(id(loop)) if self._vector is None else None
-        rest = loop.count
         if vector is not None:
-            rest = loop.count % vector.count
-            with self.hoisted(vector, loop.body):
-                self.counted(loop.var, 0, loop.count - rest, vector.count, loop.body)
-            if rest:
-                self.counted(loop.var, loop.count - rest, loop.count, 1, loop.body)
+            done = 0
+            for copies in widths(vector, loop.body):
+                end = loop.count - loop.count % (vector.count * copies)
+                if done < end:
+                    with self.hoisted(vector, loop.body, copies):
+                        self.counted(loop.var, done, end, vector.count * copies, loop.body)
+                    done = end
+            if done < loop.count:
+                self.counted(loop.var, done, loop.count, 1, loop.body)
             return
         self._carry(loop.carried)
         if loop.count:
@@ -445,6 +478,15 @@ class Body(StatementWriter):
         for held in reversed(results.values()):
             self.code.set(held.local)
         self._drop(arm)
+
+
+def widths(loop: VectorLoop, block: Block) -> tuple[int, ...]:
+    """How many vectors of a loop's rounds go side by side, and then one by one.
+
+    Where a round is one chain of operations, a processor that looks ahead only so far is kept busy by two.
+    """
+    straight = all(isinstance(statement, Op | Load | Store) for statement in block.body)
+    return (2, 1) if straight and 2 * most_alive(block, loop) <= _MOST_ALIVE else (1,)
 
 
 def taken(block: Block, loop: VectorLoop) -> Iterator[Operand]:

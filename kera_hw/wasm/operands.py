@@ -41,6 +41,10 @@ class Source:
         return self.held is None or self.held.lanes == 1
 
     @property
+    def bits(self) -> int | None:
+        return self.operand.bits if isinstance(self.operand, Literal) else None
+
+    @property
     def mask_bits(self) -> int:
         return 0 if self.held is None else self.held.mask_bits
 

@@ -12,7 +12,7 @@ from kera_hw.loops.program import Buffer, LoopProgram
 from kera_hw.schedule.software.layout import Data, Layout, aligned, element_bytes, lay_out
 from kera_hw.schedule.software.vector_loops import ITEM, Plan, plan_vectors
 from kera_hw.support import Diagnostic, KeraError
-from kera_hw.wasm.body import Body
+from kera_hw.wasm.body import Body, widths
 from kera_hw.wasm.code import Code, Mark
 from kera_hw.wasm.module import MOST_PAGES, PAGE_BYTES, Function, Module, ValueType, write_module
 from kera_hw.wasm.vectors import VECTOR_BITS
@@ -135,8 +135,9 @@ def _run(
         code.end()
 
     if loop is not None:
-        with body.hoisted(loop, program.body):
-            rounds(loop.count)
+        for copies in widths(loop, program.body):
+            with body.hoisted(loop, program.body, copies):
+                rounds(loop.count * copies)
     rounds(1)
     names = {0: "items", **{1 + k: buffer.name for k, buffer in enumerate(ports)}, **code.local_names}
     run = Function("run", params, (), code.locals, code.finish(), True, names, tuple(code.labels))

@@ -24,7 +24,8 @@ VECTOR_BITS = 128
 class LaneSource(Protocol):
     """An operand: pushes its lanes, or where it is ``uniform`` the scalar that all of them are.
 
-    ``mask_bits``: of a bool, how wide a lane of its mask is; 0 where it can be made of any width.
+    ``mask_bits``: of a bool, how wide a lane of its mask is; 0 where it can be made of any width. ``bits``:
+    of a constant.
     """
 
     @property
@@ -33,6 +34,8 @@ class LaneSource(Protocol):
     def uniform(self) -> bool: ...
     @property
     def mask_bits(self) -> int: ...
+    @property
+    def bits(self) -> int | None: ...
     def push(self) -> None: ...
     def push_scalar(self) -> None: ...
     def push_mask(self, width_bits: int) -> None: ...
@@ -211,6 +214,13 @@ def _select(at: Lanes) -> int | None:
         otherwise.push_mask(width)
     else:
         width = 0
+        lane_bits = bits_of_type(at.op.result)
+        if otherwise.bits == 0:  # what the mask leaves, and the mask itself of all ones
+            condition.push_mask(lane_bits)
+            if then.bits != (1 << lane_bits) - 1:
+                then.push()
+                at.code.op("v128.and")
+            return 0
         then.push()
         otherwise.push()
     condition.push_mask(width or bits_of_type(at.op.result))

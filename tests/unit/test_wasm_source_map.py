@@ -87,11 +87,11 @@ def test_every_operation_is_mapped_to_its_line(files: dict[str, bytes]) -> None:
     assert offsets == sorted(set(offsets)) and offsets[-1] < len(binary)
     assert places[-1].source is None, "what follows the function is of no line"
     for code, line in _LINES.items():
-        if len(code) == 1:
-            continue
-        assert binary.count(code) == 1
-        found = place_at(files, binary.index(code))
-        assert (Path(found.source or "").name, found.line) == ("mixed.kera", line)
+        offsets = [found.start() for found in re.finditer(re.escape(code), binary)] if len(code) > 1 else []
+        assert offsets or len(code) == 1
+        for offset in offsets:
+            found = place_at(files, offset)
+            assert (Path(found.source or "").name, found.line) == ("mixed.kera", line)
     assert {place.name for place in places} >= {"floating.mul", "floating.sqrt", "for 5", "store out.1"}
     lines = {place.line for place in places if place.name == "integer.mul"}
     assert lines == {_LINES[b"\x6c"]}
