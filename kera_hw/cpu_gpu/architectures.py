@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,9 @@ from kera_hw.cpu_gpu.elf import ElfMachine
 from kera_hw.cpu_gpu.machine.code import Code
 from kera_hw.cpu_gpu.machine.finish import Machine, finish
 from kera_hw.cpu_gpu.machine.level import Level
+from kera_hw.cpu_gpu.riscv64.finish import RiscvBackend
+from kera_hw.cpu_gpu.riscv64.isa import Riscv
+from kera_hw.cpu_gpu.riscv64.machine import RVV, without_repeats
 from kera_hw.cpu_gpu.select.function import select
 from kera_hw.cpu_gpu.x86_64.finish import X86Backend
 from kera_hw.cpu_gpu.x86_64.isa import X86
@@ -30,7 +33,7 @@ Write = Callable[[LoopProgram, Layout, Plan, Level], Machine]
 @dataclass(frozen=True, slots=True)
 class Architecture:
     """``machines``: what Python calls it; ``levels`` from the least to the most; ``feature_line``: what names
-    the features of a processor in /proc/cpuinfo."""
+    the features of a processor in /proc/cpuinfo, and ``names`` what there stands after it."""
 
     name: str
     machines: frozenset[str]
@@ -38,6 +41,7 @@ class Architecture:
     write: Write
     elf: ElfMachine
     feature_line: str
+    names: Callable[[str], Sequence[str]] = str.split
 
 
 def _x86(program: LoopProgram, layout: Layout, plan: Plan, level: Level) -> Machine:
@@ -53,11 +57,27 @@ def _arm(program: LoopProgram, layout: Layout, plan: Plan, level: Level) -> Mach
     return finish(isa.code, ArmBackend())
 
 
+def _riscv(program: LoopProgram, layout: Layout, plan: Plan, level: Level) -> Machine:
+    isa = Riscv(Code(), level)
+    select(isa, program, layout, plan)
+    isa.code.items = without_repeats(isa.code.items)
+    return finish(isa.code, RiscvBackend())
+
+
+def isa_letters(isa: str) -> Sequence[str]:
+    """The extensions in what RISC-V calls a processor, such as `rv64imafdcv_zicsr`."""
+    letters, *longer = isa.strip().removeprefix("rv64").split("_")
+    return [*letters, *longer]
+
+
 ARCHITECTURES: Mapping[str, Architecture] = {
     one.name: one
     for one in (
         Architecture("x86-64", frozenset({"x86_64", "AMD64"}), X86_LEVELS, _x86, ElfMachine(62), "flags"),
         Architecture("aarch64", frozenset({"aarch64"}), (NEON,), _arm, ElfMachine(183), "Features"),
+        Architecture(
+            "riscv64", frozenset({"riscv64"}), (RVV,), _riscv, ElfMachine(243, 4), "isa", isa_letters
+        ),
     )
 }
 LEVELS = tuple(level for one in ARCHITECTURES.values() for level in one.levels)
@@ -81,4 +101,4 @@ def host_features() -> frozenset[str]:
     text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     begins = ARCHITECTURES[host].feature_line
     line = next((line for line in text.splitlines() if line.startswith(begins)), "")
-    return frozenset(line.partition(":")[2].split())
+    return frozenset(ARCHITECTURES[host].names(line.partition(":")[2]))

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kera_hw.cpu_gpu.architectures import LEVELS
+from kera_hw.cpu_gpu.architectures import LEVELS, isa_letters
 from kera_hw.cpu_gpu.engine import Instance, best_level, compile_export, missing_features
+from kera_hw.cpu_gpu.riscv64.machine import RVV
 from kera_hw.cpu_gpu.x86_64 import scalars
 from kera_hw.cpu_gpu.x86_64.machine import LEVELS as X86_LEVELS
 from kera_hw.cpu_gpu.x86_64.machine import X86Level
@@ -72,7 +73,9 @@ def test_another_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert best_level() is None
 
 
-@pytest.mark.parametrize("machine, level", [("aarch64", "aarch64"), ("x86_64", "x86-64-avx512")])
+@pytest.mark.parametrize(
+    "machine, level", [("aarch64", "aarch64"), ("riscv64", "riscv64"), ("x86_64", "x86-64-avx512")]
+)
 def test_a_machine_runs_the_levels_of_its_own(
     monkeypatch: pytest.MonkeyPatch, machine: str, level: str
 ) -> None:
@@ -90,6 +93,11 @@ def test_the_best_level_is_the_last_that_the_processor_has(monkeypatch: pytest.M
     for level in X86_LEVELS:
         monkeypatch.setattr("kera_hw.cpu_gpu.engine.host_features", partial(frozenset, level.features))
         assert best_level() == level_of("cpu") == level == level_of(level.name)
+
+
+def test_riscv_calls_a_processor_by_its_extensions() -> None:
+    missing = {*RVV.features} - {*isa_letters(" rv64imafdcv_zicsr_zba\n")}
+    assert not missing and "v" not in isa_letters("rv64imafdc") and "zba" in isa_letters("rv64i_zba")
 
 
 @pytest.mark.parametrize("level", X86_LEVELS, ids=lambda level: level.name)

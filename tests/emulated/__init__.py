@@ -39,7 +39,16 @@ class Emulator:
     cpu: str
 
 
-EMULATORS = (Emulator("aarch64", "aarch64", "aarch64-linux-gnu-gcc", "qemu-aarch64-static", "cortex-a57"),)
+EMULATORS = (
+    Emulator("aarch64", "aarch64", "aarch64-linux-gnu-gcc", "qemu-aarch64-static", "cortex-a57"),
+    *(
+        Emulator(
+            f"riscv64-vlen{bits}", "riscv64", "riscv64-linux-gnu-gcc", "qemu-riscv64-static",
+            f"rv64,v=true,vlen={bits},vext_spec=v1.0",
+        )
+        for bits in (128, 512)
+    ),
+)
 
 
 class Ended(Exception):

@@ -8,11 +8,12 @@ from pathlib import Path
 import capstone
 import pytest
 
-from kera_hw.cpu_gpu.aarch64.encoder import Row, Spot, bit_mask, resolve, table, word
+from kera_hw.cpu_gpu.aarch64.encoder import TABLE, bit_mask, resolve
 from kera_hw.cpu_gpu.machine.code import Fixed, Label, Mem, Operand, RegClass
+from kera_hw.cpu_gpu.machine.words import Row, Spot
 from tests.unit.assembly import assembled
 
-ROWS = list(table().values())
+ROWS = list(TABLE.rows.values())
 CONDITIONS = ("eq", "ne", "hs", "lo", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le")
 _TRIES = 12
 _DISTANCE_BYTES = 64
@@ -21,10 +22,11 @@ _DISASSEMBLER = capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
 
 def _operand(spot: Spot, row: Row, below: random.Random) -> tuple[Operand, str]:
     """An operand and what the syntax says in its place."""
-    if spot.kind in ("g", "v"):
+    if spot.kind in TABLE.registers:
         # Of general registers the last is none, or the stack pointer, by instruction.
-        number = below.randrange(31 if spot.kind == "g" else 32)
-        return Fixed(number, RegClass.GENERAL if spot.kind == "g" else RegClass.VECTOR), str(number)
+        cls = TABLE.registers[spot.kind]
+        number = below.randrange(31 if cls is RegClass.GENERAL else 32)
+        return Fixed(number, cls), str(number)
     if spot.kind == "cond":
         number = below.randrange(len(CONDITIONS))
         return number, CONDITIONS[number]
@@ -68,7 +70,7 @@ def _tried(row: Row) -> list[tuple[bytes, str]]:
     found: list[tuple[bytes, str]] = []
     for _ in range(_TRIES):
         operands, said = zip(*(_operand(spot, row, below) for spot in row.spots)) if row.spots else ((), ())
-        content = bytearray(word(row, operands).to_bytes(4, "little"))
+        content = bytearray(TABLE.word(row, operands).to_bytes(4, "little"))
         if any(spot.kind in ("label", "literal") for spot in row.spots):
             assert resolve(content, 0, row.name, _DISTANCE_BYTES)
         found.append((bytes(content), _line(row, list(said))))

@@ -23,6 +23,7 @@ from kera_hw.cpu_gpu.aarch64.machine import (
 from kera_hw.cpu_gpu.machine.allocate import RegisterFile
 from kera_hw.cpu_gpu.machine.code import Fixed, Inst, Label, RegClass
 from kera_hw.cpu_gpu.machine.finish import Fixup, Frame
+from kera_hw.cpu_gpu.machine.words import WORD_BYTES
 
 _SLOT_BYTES = 16
 _SAVED_BYTES = 8
@@ -114,7 +115,7 @@ def _far(inst: Inst) -> tuple[bytes, Sequence[Fixup]]:
         content = bytearray(encoder.encode(instruction(turned, *given, label))[0])
         assert encoder.resolve(content, 0, turned, _OVER_JUMP_BYTES)
         jump = encoder.encode(instruction("b", label))[0]
-        word_bytes = encoder.WORD_BYTES
+        word_bytes = WORD_BYTES
         return bytes(content) + jump, [Fixup(word_bytes, word_bytes, label.number, "b")]
     target = inst.operands[0]
     assert isinstance(target, Fixed)

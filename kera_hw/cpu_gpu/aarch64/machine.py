@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from kera_hw.cpu_gpu.aarch64.encoder import bit_mask, row_of, table
+from kera_hw.cpu_gpu.aarch64.encoder import TABLE, bit_mask
 from kera_hw.cpu_gpu.machine.allocate import RegisterFile
 from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Mem, Operand, Reg, RegClass, VReg
 from kera_hw.cpu_gpu.machine.level import Level
@@ -34,7 +34,7 @@ NEON = Level(
 @cache
 def jumps() -> dict[str, bool]:
     """Instructions that go to a label; whether they may also not."""
-    leading = (name for name, row in table().items() if any(spot.kind == "label" for spot in row.spots))
+    leading = (name for name, row in TABLE.rows.items() if any(spot.kind == "label" for spot in row.spots))
     return {name: name != "b" for name in leading if name != "adr"}
 
 
@@ -112,7 +112,7 @@ class Emitter:
 
 
 def instruction(op: str, *operands: Operand) -> Inst:
-    return Inst(op, operands, row_of(op, operands).roles)
+    return Inst(op, operands, TABLE.row_of(op, operands).roles)
 
 
 def number_instructions(target: Reg, value: int) -> list[Inst]:

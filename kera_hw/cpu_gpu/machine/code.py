@@ -17,6 +17,8 @@ class RegClass(Enum):
     GENERAL = "general"
     VECTOR = "vector"
     MASK = "mask"
+    FLOAT = "float"
+    """Scalar floats, where a machine has them apart from vectors."""
 
 
 @dataclass(frozen=True, slots=True)

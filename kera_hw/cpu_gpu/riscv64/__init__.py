@@ -1,0 +1,1 @@
+"""RISC-V of 64 bits with vectors (RV64GCV)."""
