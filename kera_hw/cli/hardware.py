@@ -34,7 +34,7 @@ _TARGETS = {
     "any": typer.Option(
         "--target", metavar="TARGET", autocompletion=complete.targets,
         help="interp (the default), cpu, wasm, ptx, rtl, or fpga:DEVICE, which is rtl as for that device; "
-        "x86-64-avx2, x86-64-avx512, aarch64 and riscv64 are machine code for that processor.",
+        "x86-64-sse2, x86-64-avx2, x86-64-avx512, aarch64 and riscv64 are machine code for that processor.",
     ),
 }  # fmt: skip
 

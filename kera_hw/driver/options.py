@@ -66,7 +66,7 @@ SIMULATORS = ("verilator", "icarus")
 """The first always runs; the second replays what it did."""
 PRODUCTS = ("verilog", "bitstream")
 """What a build may stop at."""
-CPU_TARGETS = ("cpu", "x86-64-avx2", "x86-64-avx512", "aarch64", "riscv64")
+CPU_TARGETS = ("cpu", "x86-64-sse2", "x86-64-avx2", "x86-64-avx512", "aarch64", "riscv64")
 """This processor's best level, and all levels by name."""
 SOFTWARE_PRODUCTS = (*CPU_TARGETS, "ptx", "wasm", "web")
 """Targets of software that are built, which take none of the options of hardware."""

@@ -38,11 +38,11 @@ SHARED = ROOT.parent / "shared" / "programs"
 
 
 class Target(NamedTuple):
-    """How an export is compiled, and what is compiled is run; ``foreign``: in an emulator, which is slow."""
+    """How an export is compiled, and what is compiled is run; ``graphs``: how many are tried an operation."""
 
     compile: Compile
     make: Make
-    foreign: bool = False
+    graphs: int = 3
 
 
 @pytest.fixture(
@@ -58,13 +58,13 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
     else:
         processor: Processor = request.param
         processor.check()
-        yield Target(processor.compiled, processor.instance, processor.emulator is not None)
+        yield Target(processor.compiled, processor.instance, processor.graphs)
 
 
 @pytest.mark.parametrize("chunk", range(_CHUNKS))
 def test_random_graphs(target: Target, chunk: int) -> None:
     """Graphs for every operation; most have loops that run as vectors."""
-    seeds = range(chunk, (1 if target.foreign else 3) * len(generatable_ops()), _CHUNKS)
+    seeds = range(chunk, target.graphs * len(generatable_ops()), _CHUNKS)
     made = [checked(target.compile, target.make, random_export(seed), ITEMS, seed) for seed in seeds]
     vectors = [one for one in made if one is not None and one.vector_loops]
     assert len(vectors) >= 0.4 * len(made)

@@ -17,7 +17,8 @@ _TRIES = 40
 # Where a row's name says how operands are meant, and the disassembler says that otherwise.
 _SPOKEN = {
     "movi": "mov", "movzx8": "movzx", "movzx16": "movzx", "movsx8": "movsx", "movsx16": "movsx",
-    "store8": "mov", "store16": "mov", "rolcl": "rol", "rorcl": "ror", "vmovd_g": "vmovd", "vmovq_g": "vmovq",
+    "store8": "mov", "store16": "mov", "rolcl": "rol", "rorcl": "ror", "shlcl": "shl",
+    "shrcl": "shr", "sarcl": "sar", "vmovd_g": "vmovd", "vmovq_g": "vmovq",
     "imuli": "imul", "kmovq_k": "kmovq", "kmovq_g": "kmovq",
     **{f"vp{verb}.z": f"vp{verb}q" for verb in ("and", "andn", "or", "xor")},
     **{f"vround{kind}.z": f"vrndscale{kind}" for kind in ("ps", "pd", "ss", "sd")}, "vmovdqu.z": "vmovdqu64",
@@ -100,9 +101,9 @@ def test_a_row(row: Row) -> None:
         content, _ = encode(Inst(row.name, tuple(one for one, _ in pairs), row.roles, size))
         found = list(_DISASSEMBLER.disasm(content, 0))
         assert len(found) == 1 and found[0].size == len(content), content.hex()
-        name = row.name.removesuffix(".z")
+        name = row.name.removesuffix(".z").removesuffix(".s")
         spoken = _SPOKEN.get(row.name) or _SPOKEN.get(name, name)
-        mnemonic = found[0].mnemonic
+        mnemonic = f"v{found[0].mnemonic}" if row.name.endswith(".s") else found[0].mnemonic
         assert _is_called(mnemonic, spoken), (mnemonic, row.name)
         named = [name for _, name in pairs if name is not None]
         said = [part for part in re.split(r",|{|}", _in_our_words(found[0].op_str)) if part]

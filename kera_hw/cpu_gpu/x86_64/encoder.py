@@ -87,7 +87,7 @@ def _row(text: str, cc: tuple[str, int] | None = None) -> Row:
             wide = part
         elif part.startswith("/"):
             digit = None if part == "/r" else int(part[1:])
-        elif part in ("66", "f3") and not opcode and not vex:
+        elif part in ("66", "f3", "f2") and not opcode and not vex:
             prefix += bytes.fromhex(part)
         else:
             code, _, added = part.partition("+")
@@ -111,14 +111,35 @@ def _twins(text: str, rows: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
                 yield replace(row, name=f"{name}.z", wide=row.wide if kept else wide.strip(), evex=True)
 
 
+_ESCAPES = {1: b"\x0f", 2: b"\x0f\x38", 3: b"\x0f\x3a"}
+
+
+def _legacy_form(row: Row) -> Row:
+    """The form without a prefix for three operands: of two vectors and a source the first is both."""
+    assert row.vex is not None
+    _, pp, escape = row.vex
+    kinds, roles = row.kinds, row.roles
+    vectors = kinds[:2] == ("v", "v") and (len(kinds) > 2 or row.digit is not None)
+    if vectors and not (len(kinds) == 3 and kinds[2] == "i8" and row.digit is None):
+        kinds, roles = ("v", *kinds[2:]), ("m", *roles[2:])
+    prefix = next((bytes.fromhex(text) for text, number in _PREFIXES.items() if number == pp), b"")
+    wide = "REX.W" if row.wide == "W1" else row.wide if row.wide == "{W}" else ""
+    places = _places(list(kinds), False, row.digit, False)
+    return Row(
+        f"{row.name}.s", kinds, roles, places, prefix, _ESCAPES[escape] + row.opcode, row.digit, None, wide
+    )
+
+
 def _rows() -> Iterator[Row]:
     data = tomllib.loads((files("kera_hw.cpu_gpu.x86_64") / "encodings.toml").read_text(encoding="utf-8"))
-    conditions, twins = data.pop("conditions"), data.pop("twins")
+    conditions, twins, legacy = (data.pop(name) for name in ("conditions", "twins", "legacy"))
     found: dict[str, list[Row]] = {}
     for row in _written(data, conditions):
         found.setdefault(row.name, []).append(row)
         yield row
     yield from _twins(twins, found)
+    for name in legacy.split():
+        yield from map(_legacy_form, found[name])
 
 
 def _written(data: Mapping[str, str], conditions: Sequence[str]) -> Iterator[Row]:

@@ -59,7 +59,9 @@ class X86Backend:
         if size_bytes:
             entry.append(_put("subi", RSP, size_bytes))
             leaving.insert(0, _put("addi", RSP, size_bytes))
-        return Frame(entry, [*leaving, _put("vzeroupper"), _put("ret")], size_bytes)
+        if self.level.vex:
+            leaving.append(_put("vzeroupper"))
+        return Frame(entry, [*leaving, _put("ret")], size_bytes)
 
     def encode(self, inst: Inst, far: bool) -> tuple[bytes, Sequence[Fixup]]:
         return encode(inst)

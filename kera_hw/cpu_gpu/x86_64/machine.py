@@ -8,6 +8,7 @@ from kera_hw.cpu_gpu.machine.allocate import RegisterFile
 from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Mem, Operand, RegClass, VReg
 from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.cpu_gpu.x86_64.encoder import form, table
+from kera_hw.cpu_gpu.x86_64.sse2 import SHIFTS, write_in_sse2
 
 RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI = (Fixed(number, RegClass.GENERAL) for number in range(8))
 CALLEE_SAVED = (3, 5, 12, 13, 14, 15)
@@ -23,8 +24,10 @@ _MASKS = 8
 
 @dataclass(frozen=True, slots=True)
 class X86Level(Level):
-    """``evex``: with 32 vector registers of 512 bits, and registers for masks."""
+    """``vex``: with instructions of three operands; ``evex``: with 32 vector registers of 512 bits, and with
+    registers for masks."""
 
+    vex: bool = True
     evex: bool = False
 
     @property
@@ -33,7 +36,9 @@ class X86Level(Level):
 
     def called(self, op: str) -> str:
         """An instruction of the table by the name of the form that this level takes."""
-        return f"{op}.z" if self.evex and f"{op}.z" in table() else op
+        if self.evex and f"{op}.z" in table():
+            return f"{op}.z"
+        return op if self.vex or f"{op}.s" not in table() else f"{op}.s"
 
     def files(self, spilling: bool) -> RegisterFile:
         """``spilling``: with registers set aside through which vectors and masks on the stack pass."""
@@ -51,6 +56,10 @@ class X86Level(Level):
         )
 
 
+SSE2 = X86Level(
+    "x86-64-sse2", "x86-64", ("sse2",), ("minimum", "rotations"),
+    vector_bits=128, vector_registers=16, vex=False,
+)
 AVX2 = X86Level(
     "x86-64-avx2", "x86-64", ("avx2", "bmi1", "bmi2", "fma", "abm", "popcnt"),
     ("bit-counts", "fma", "minimum", "rotations"),
@@ -61,7 +70,7 @@ AVX512 = X86Level(
     AVX2.capabilities,
     vector_bits=512, vector_registers=32, evex=True,
 )
-LEVELS = (AVX2, AVX512)
+LEVELS = (SSE2, AVX2, AVX512)
 """From the least to the most."""
 
 
@@ -88,9 +97,14 @@ class Emitter:
 
     def put(self, op: str, *operands: Operand, size_bits: int = 64) -> None:
         """An instruction on operands that there are."""
-        op = self.level.called(op)
-        roles = form(op, operands).roles
-        self.code.items.append(Inst(op, operands, roles, size_bits))
+        if not self.level.vex and (op[0] == "v" or op in SHIFTS):
+            write_in_sse2(self, op, operands, size_bits)
+        else:
+            self.plain(self.level.called(op), *operands, size_bits=size_bits)
+
+    def plain(self, op: str, *operands: Operand, size_bits: int = 64) -> None:
+        """An instruction of the table as it is."""
+        self.code.items.append(Inst(op, operands, form(op, operands).roles, size_bits))
 
     def general(self) -> VReg:
         return self.code.vreg(RegClass.GENERAL)

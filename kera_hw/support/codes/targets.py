@@ -21,10 +21,10 @@ TABLE: Table = (
      "limits the stack that it needs for values in no register; GPUs limit the parameters of a kernel. Split "
      "the function, or keep its loops: what is written out takes room for every round."),
     ("K0706", "processor without what the code uses",
-     "Machine code runs under Linux on x86-64, at the level of AVX2 with BMI and FMA or of AVX-512, on "
-     "ARM64, and on RISC-V with vectors. `cpu` is the best that the processor has; a level by its name needs "
-     "a processor that has it. `kera build` writes code for any of them; run the function as `wasm`, which "
-     "gives the same bits on any machine, or with `interp`."),
+     "Machine code runs under Linux on x86-64, at the level of SSE2, of AVX2 with BMI and FMA or of AVX-512, "
+     "on ARM64, and on RISC-V with vectors. `cpu` is the best that the processor has; a level by its name "
+     "needs a processor that has it. `kera build` writes code for any of them; run the function as `wasm`, "
+     "which gives the same bits on any machine, or with `interp`."),
     ("K0707", "PTX that the interpreter does not know",
      "The interpreter of PTX reads the part of the language that kera writes, and refuses every other "
      "instruction, modifier, type and directive. The message names the line; other text runs on a GPU."),
