@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from kera_hw.cpu_gpu.gpu.device import Instance
+from kera_hw.cpu_gpu.gpu.kernels import GpuModule
 from kera_hw.cpu_gpu.ptx.compile import compile_export
-from kera_hw.cpu_gpu.ptx.device import Instance
 from kera_hw.cpu_gpu.ptx.interpreter.machine import Machine
-from kera_hw.cpu_gpu.ptx.program import PtxModule
 from kera_hw.driver.session import load_program
 from kera_hw.graph import Export, without_probes
 from kera_hw.interp.exports import run_leaves
@@ -37,12 +37,12 @@ Compile = Callable[[Export, bool], Any]
 Make = Callable[[Any], Any]
 
 
-def compile_ptx(export: Export, grids: bool) -> PtxModule:
+def compile_ptx(export: Export, grids: bool) -> GpuModule:
     """As kernels: with grids of loops of two rounds and more, or with one thread an item."""
     return compile_export(export, 2 if grids else MOST_ROUNDS)
 
 
-def ptx_instance(module: PtxModule) -> Instance:
+def ptx_instance(module: GpuModule) -> Instance:
     """In the interpreter."""
     return Instance(module, Machine(module.text))
 

@@ -1,21 +1,27 @@
 """Kernels by themselves: where items, rounds and memory are pushed, and that what is wrong is seen."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from kera_hw.cpu_gpu.ptx import program, scalars
+from kera_hw.cpu_gpu.gpu import kernels
+from kera_hw.cpu_gpu.gpu.device import Instance
+from kera_hw.cpu_gpu.gpu.kernels import GpuModule
+from kera_hw.cpu_gpu.gpu.writer import Held
+from kera_hw.cpu_gpu.ptx import scalars
+from kera_hw.cpu_gpu.ptx.code import Code
 from kera_hw.cpu_gpu.ptx.compile import compile_export
-from kera_hw.cpu_gpu.ptx.device import Instance
 from kera_hw.cpu_gpu.ptx.interpreter.machine import Machine
-from kera_hw.cpu_gpu.ptx.program import PtxModule
 from kera_hw.driver.session import load_program
 from kera_hw.graph import Export, without_probes
 from kera_hw.interp.exports import run_leaves
+from kera_hw.legal.native import Signature
 from kera_hw.support import KeraError
+from kera_hw.types import IntType
 from tests.differential.software import checked, compile_ptx, differing, fir, ptx_instance, results
 from tests.loop_programs import inputs_of, same_bits
 
@@ -57,7 +63,7 @@ def exports(tmp_path: Path) -> dict[str, Export]:
     return {export.name: without_probes(export) for export in loaded.graph.exports}
 
 
-def module_of(export: Export) -> PtxModule:
+def module_of(export: Export) -> GpuModule:
     module = checked(compile_ptx, ptx_instance, export, 9, 1)
     assert module is not None
     return module
@@ -113,10 +119,10 @@ def test_temporaries_of_a_round(exports: dict[str, Export], monkeypatch: pytest.
 
 def test_a_batch_in_parts(exports: dict[str, Export], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of memory, of a grid's second axis, and of blocks that run together in the interpreter."""
-    monkeypatch.setattr("kera_hw.cpu_gpu.ptx.device._BATCH_BYTES", 20_000)
-    monkeypatch.setattr("kera_hw.cpu_gpu.ptx.device.MOST_ITEMS_OF_A_LAUNCH", 2)
-    monkeypatch.setattr("kera_hw.cpu_gpu.ptx.device.MOST_ITEMS_IN_TURN", 4)
-    monkeypatch.setattr("kera_hw.cpu_gpu.ptx.interpreter.machine.MOST_LANES", 64)
+    monkeypatch.setattr("kera_hw.cpu_gpu.gpu.device._BATCH_BYTES", 20_000)
+    monkeypatch.setattr("kera_hw.cpu_gpu.gpu.device.MOST_ITEMS_OF_A_LAUNCH", 2)
+    monkeypatch.setattr("kera_hw.cpu_gpu.gpu.device.MOST_ITEMS_IN_TURN", 4)
+    monkeypatch.setattr("kera_hw.cpu_gpu.gpu.interpreter.host.MOST_LANES", 64)
     for name in ("net", "smooth", "sorted"):
         args, _ = inputs_of(exports[name], 11, 4)
         wanted = run_leaves(exports[name], args, 11)
@@ -135,17 +141,22 @@ def test_rounds_that_fill_no_block(exports: dict[str, Export]) -> None:
 def test_a_module_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MOST_PARAMETER_BYTES", "MOST_DATA_BYTES", "MOST_INSTRUCTIONS"):
         with monkeypatch.context() as patch:
-            patch.setattr(program, name, 10)
+            patch.setattr(kernels, name, 10)
             with pytest.raises(KeraError) as caught:
                 compile_export(fir())
         assert [item.code for item in caught.value.diagnostics] == ["K0705"]
 
 
 def test_a_wrong_kernel_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An addition made a subtraction."""
-    rules = {**scalars.RULES, "integer.add": scalars.RULES["integer.sub"]}
+    """An addition made a subtraction, but for those that count items and rounds."""
+    add, subtract = (scalars.RULES[f"integer.{verb}"] for verb in ("add", "sub"))
+
+    def wrong(code: Code, args: Sequence[scalars.Source], op: Signature) -> Held[str]:
+        return (subtract if op.result == IntType(32, True) else add)(code, args, op)
+
+    rules = {**scalars.RULES, "integer.add": wrong}
     monkeypatch.setattr(scalars, "RULES", rules)
-    monkeypatch.setattr("kera_hw.cpu_gpu.ptx.body.RULES", rules)
+    monkeypatch.setattr("kera_hw.cpu_gpu.ptx.writer.RULES", rules)
     assert differing(fir(), compile_export(fir()), ptx_instance, 8, 0) == [0]
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kera_hw.cpu_gpu.gpu.device import Instance
 from kera_hw.cpu_gpu.ptx import cuda
 from kera_hw.cpu_gpu.ptx.cuda import Driver, Gpu, open_driver
-from kera_hw.cpu_gpu.ptx.device import Instance
 from kera_hw.cpu_gpu.ptx.interpreter.machine import Machine
 from kera_hw.driver.api import load
 from kera_hw.interp.exports import run_leaves

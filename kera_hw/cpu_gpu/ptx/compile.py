@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kera_hw.cpu_gpu.ptx.program import PtxModule, build_module
+from kera_hw.cpu_gpu.gpu.kernels import GpuModule, build_module
+from kera_hw.cpu_gpu.ptx.program import Ptx
 from kera_hw.graph import Export
 from kera_hw.legal.native import Native
 from kera_hw.lower.export import TABLE as LOOPS
@@ -23,9 +24,9 @@ TABLE: TargetTable[object] = replace(LOOPS, name="ptx", noun="PTX")
 
 
 @deep_recursion()
-def compile_export(export: Export, least_rounds: int = LEAST_ROUNDS, fingerprint: str = "") -> PtxModule:
+def compile_export(export: Export, least_rounds: int = LEAST_ROUNDS, fingerprint: str = "") -> GpuModule:
     """The module of an export without observations; loops of fewer rounds are no grids.
 
     Raises KeraError: K0701 for an operation without loops, K0705 for what is larger than GPUs take.
     """
-    return build_module(native_program(export, TABLE, BEYOND_NATIVE), least_rounds, fingerprint)
+    return build_module(native_program(export, TABLE, BEYOND_NATIVE), Ptx(), least_rounds, fingerprint)

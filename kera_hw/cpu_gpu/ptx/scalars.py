@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kera_hw.cpu_gpu.gpu.writer import Held
 from kera_hw.cpu_gpu.ptx.code import Code, float_text, register_type
 from kera_hw.cpu_gpu.ptx.table import width_bits
 from kera_hw.legal.native import Signature
@@ -17,20 +18,12 @@ from kera_hw.types import BoolType, FloatType, IntType, Type
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A scalar in a register."""
-
-    register: str
-    loose: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Source:
     """An operand: a register or a constant."""
 
     code: Code
     type: Type
-    held: Held | Literal
+    held: Held[str] | Literal
 
     def read(self, loose: bool = False) -> str:
         """As it is written in an instruction: extended to 32 bits, unless it may be loose."""
@@ -77,14 +70,14 @@ def extended(code: Code, register: str, kind: Type) -> str:
     return code.give("and.b32", register, str(kind.max))
 
 
-Rule = Callable[[Code, Sequence[Source], Signature], Held]
+Rule = Callable[[Code, Sequence[Source], Signature], Held[str]]
 """Writes an operation, and says where the result is."""
 
 
 def _plain(verb: str, reverse: bool = False) -> Rule:
     """One instruction in the operands' type."""
 
-    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held:
+    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held[str]:
         operands = [arg.read() for arg in (reversed(args) if reverse else args)]
         return Held(code.give(f"{verb}.{typed(op.operands[0])}", *operands))
 
@@ -94,7 +87,7 @@ def _plain(verb: str, reverse: bool = False) -> Rule:
 def _modular(verb: str) -> Rule:
     """Where the result's low bits depend on the operands' low bits alone."""
 
-    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held:
+    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held[str]:
         operands = [arg.read(loose=True) for arg in args]
         return Held(code.give(f"{verb}.{typed(op.result)}", *operands), is_narrow(op.result))
 
@@ -102,20 +95,20 @@ def _modular(verb: str) -> Rule:
 
 
 def _logic(verb: str) -> Rule:
-    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held:
+    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held[str]:
         operands = [arg.read(loose=True) for arg in args]
         return Held(code.give(f"{verb}.{register_type(op.result)}", *operands), is_narrow(op.result))
 
     return rule
 
 
-def _negative(code: Code, args: Sequence[Source], op: Signature) -> Held:
+def _negative(code: Code, args: Sequence[Source], op: Signature) -> Held[str]:
     """The manual has `neg` for signed types; modulo 2^W it is the same for others."""
     width = width_bits(typed(op.result))
     return Held(code.give(f"neg.s{width}", args[0].read(loose=True)), is_narrow(op.result))
 
 
-def _absolute(code: Code, args: Sequence[Source], op: Signature) -> Held:
+def _absolute(code: Code, args: Sequence[Source], op: Signature) -> Held[str]:
     """The greater of x and -x, which is the least for the least; of `abs` the manual does not say."""
     value, kind = args[0].read(), typed(op.result)
     return Held(code.give(f"max.{kind}", value, code.give(f"neg.{kind}", value)), is_narrow(op.result))
@@ -124,7 +117,7 @@ def _absolute(code: Code, args: Sequence[Source], op: Signature) -> Held:
 def _shift(verb: str) -> Rule:
     """By an amount below the width. Amounts are 32 bits wide for every type."""
 
-    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held:
+    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held[str]:
         left = verb == "shl"
         value = args[0].read(loose=left)
         kind = register_type(op.result) if left else typed(op.result)
@@ -143,7 +136,7 @@ def _amount(code: Code, source: Source) -> str:
 def _compare(verb: str) -> Rule:
     """Quiet; a NaN is different from all, which the manual calls `neu`."""
 
-    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held:
+    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held[str]:
         kind = op.operands[0]
         cmp = "neu" if verb == "ne" and isinstance(kind, FloatType) else verb
         return Held(code.give(f"setp.{cmp}.{typed(kind)}", *(arg.read() for arg in args)))
@@ -151,7 +144,7 @@ def _compare(verb: str) -> Rule:
     return rule
 
 
-def _select(code: Code, args: Sequence[Source], op: Signature) -> Held:
+def _select(code: Code, args: Sequence[Source], op: Signature) -> Held[str]:
     condition, then, otherwise = args
     chosen = condition.read()
     if isinstance(op.result, BoolType):
@@ -165,7 +158,7 @@ def _select(code: Code, args: Sequence[Source], op: Signature) -> Held:
 def _extreme(verb: str) -> Rule:
     """Of floats: the instruction takes the number where one is a NaN, so that it is put in place after."""
 
-    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held:
+    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held[str]:
         kind = op.result
         a, b = (arg.read() for arg in args)
         found = code.give(f"{verb}.{typed(kind)}", a, b)
@@ -181,7 +174,7 @@ def _extreme(verb: str) -> Rule:
 def _count(verb: str) -> Rule:
     """Of the bits of a 32- or 64-bit word, as a u32; trailing zeros are leading ones of the mirror image."""
 
-    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held:
+    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held[str]:
         kind, value = register_type(op.operands[0]), args[0].read()
         if verb == "ctz":
             value = code.give(f"brev.{kind}", value)
@@ -193,7 +186,7 @@ def _count(verb: str) -> Rule:
 def _rotate(direction: str) -> Rule:
     """In one funnel shift; 64 bits by two shifts, of which one by 64 gives 0."""
 
-    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held:
+    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held[str]:
         value, amount = args[0].read(), args[1]
         if register_type(op.result) == "b32":
             return Held(code.give(f"shf.{direction}.wrap.b32", value, value, amount.read()))
@@ -206,7 +199,7 @@ def _rotate(direction: str) -> Rule:
     return rule
 
 
-def _cast(code: Code, args: Sequence[Source], op: Signature) -> Held:
+def _cast(code: Code, args: Sequence[Source], op: Signature) -> Held[str]:
     """A conversion that keeps the number where the result can hold it; floats saturate, and a NaN gives 0."""
     source, target = op.operands[0], op.result
     before, after = typed(source), typed(target)
@@ -236,7 +229,7 @@ def _cast(code: Code, args: Sequence[Source], op: Signature) -> Held:
     return Held(value, is_narrow(target))
 
 
-def _bitcast(code: Code, args: Sequence[Source], op: Signature) -> Held:
+def _bitcast(code: Code, args: Sequence[Source], op: Signature) -> Held[str]:
     before, after = register_type(op.operands[0]), register_type(op.result)
     held = args[0].held
     if isinstance(held, Literal):
@@ -254,7 +247,7 @@ _ROUNDINGS = {"floor": "rmi", "ceil": "rpi", "round": "rni", "trunc": "rzi"}
 
 
 def _integral(rounding: str) -> Rule:
-    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held:
+    def rule(code: Code, args: Sequence[Source], op: Signature) -> Held[str]:
         kind = typed(op.result)
         return Held(code.give(f"cvt.{rounding}.{kind}.{kind}", args[0].read()))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kera_hw.cpu_gpu.gpu.device import Device, Instance
+from kera_hw.cpu_gpu.gpu.kernels import GpuModule, Kernel
 from kera_hw.cpu_gpu.ptx.compile import compile_export
 from kera_hw.cpu_gpu.ptx.cuda import Gpu, find_gpu
-from kera_hw.cpu_gpu.ptx.device import Device, Instance
 from kera_hw.cpu_gpu.ptx.interpreter.machine import Machine
-from kera_hw.cpu_gpu.ptx.program import TARGET, Kernel, PtxModule
+from kera_hw.cpu_gpu.ptx.program import TARGET
 from kera_hw.driver.session import identity
 from kera_hw.driver.software import Made, SoftwareExecutor, to_compile
 from kera_hw.graph import Export, Graph
@@ -17,7 +18,7 @@ from kera_hw.loops.program import Buffer
 from kera_hw.schedule.software.layout import element_bytes
 
 
-def design_kernels(graph: Graph, export: Export) -> PtxModule:
+def design_kernels(graph: Graph, export: Export) -> GpuModule:
     """The kernels of an export, whose text names its graph. Raises KeraError (K07xx)."""
     return compile_export(to_compile(graph, export), fingerprint=identity(graph, export)["fingerprint"])
 
@@ -33,7 +34,7 @@ def make_ptx(graph: Graph, export: Export, kept: Mapping[str, bytes]) -> Made:
     return Made({f"{export.name}.ptx": module.text.encode()}, plan, summary)
 
 
-def ptx_plan(graph: Graph, export: Export, module: PtxModule) -> dict[str, Any]:
+def ptx_plan(graph: Graph, export: Export, module: GpuModule) -> dict[str, Any]:
     """What was decided, as plain data: launches in order, memory, and what crosses to the device and back."""
     plan = module.plan
     return {
@@ -63,7 +64,7 @@ def _kernel(kernel: Kernel) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _transfers(module: PtxModule) -> Iterator[dict[str, Any]]:
+def _transfers(module: GpuModule) -> Iterator[dict[str, Any]]:
     """Ports cross once a batch, from and to memory that is not pinned; nothing crosses between kernels."""
     for ports, source, target in ((module.params, "host", "device"), (module.results, "device", "host")):
         for port in ports:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
+from typing import NamedTuple
 
 from kera_hw.loops.program import (
     Alloc,
@@ -42,16 +43,27 @@ SLOT_BYTES = 8
 _MOST_REPEATED = 12
 """Operations and loads that are made again rather than kept."""
 
-Space = OneOf["item", "shared", "local"]
-"""Memory of an item, of a block, of a thread."""
+Space = OneOf["item", "local"]
+"""Memory of an item, of a thread."""
 
+
+class Threads(NamedTuple):
+    """What a GPU's threads are. ``in_step``: as many as run in step, of which a block has a multiple.
+    ``local``: whether a thread has memory of its own."""
+
+    in_step: int = LEAST_ROUNDS
+    local: bool = True
+
+
+NVIDIA = Threads()
 
 @dataclass(frozen=True, slots=True)
 class Region:
     """What is done for every item and every round of ``loops``, nested in their order; once an item if none.
 
     ``takes`` and ``gives`` are scalars kept from region to region. ``temporaries``: where in the memory of a
-    round those lie that are made inside; ``slot_bytes``: how much it has, at ``slot`` in that of an item.
+    round those lie that are made inside; ``slot_bytes``: how much it has, at ``slot`` in an
+    item's or in a thread's own ``space``.
     """
 
     loops: tuple[For, ...]
@@ -62,6 +74,7 @@ class Region:
     temporaries: dict[str, int] = field(default_factory=dict[str, int], compare=False)
     slot: int = 0
     slot_bytes: int = 0
+    space: Space = "local"
 
     @property
     def rounds(self) -> int:
@@ -69,11 +82,6 @@ class Region:
         for loop in self.loops:
             total *= loop.count
         return total
-
-    @property
-    def space(self) -> Space:
-        """Of the temporaries made inside."""
-        return "local" if self.slot_bytes <= MOST_LOCAL_BYTES else "item"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +106,15 @@ class GridPlan:
         return self.shared_bytes > 0
 
 
-def plan_grids(program: LoopProgram, least_rounds: int = LEAST_ROUNDS) -> GridPlan:
+def plan_grids(
+    program: LoopProgram, least_rounds: int = LEAST_ROUNDS, each: Threads = NVIDIA
+) -> GridPlan:
     """The regions of a program in native operations; loops of fewer rounds are none of their own."""
     cuts = _Cutting(program, least_rounds)
     regions = cuts.run()
     in_turn = bool(program.of_kind("state"))
     widest = max((region.rounds for region in regions), default=1)
-    threads = min(MOST_THREADS, -(-widest // LEAST_ROUNDS) * LEAST_ROUNDS) if widest > 1 else 1
+    threads = min(MOST_THREADS, -(-widest // each.in_step) * each.in_step) if widest > 1 else 1
     places: dict[str, int] = {}
     top = 0
     for buffer in cuts.outside:
@@ -118,8 +128,9 @@ def plan_grids(program: LoopProgram, least_rounds: int = LEAST_ROUNDS) -> GridPl
     item_bytes = 0 if is_shared else handed
     placed: list[Region] = []
     for region in regions:
-        placed.append(replace(region, slot=item_bytes))
-        if region.space == "item":
+        space: Space = "local" if region.slot_bytes <= MOST_LOCAL_BYTES * each.local else "item"
+        placed.append(replace(region, slot=item_bytes, space=space))
+        if space == "item":
             item_bytes += region.rounds * region.slot_bytes
     return GridPlan(
         tuple(placed), places, item_bytes, handed if is_shared else 0, threads if in_turn else 0

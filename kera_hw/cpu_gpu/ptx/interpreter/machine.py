@@ -1,18 +1,20 @@
 """Runs kernels: lanes as arrays, those of the lowest statement first, barriers that all have to reach.
 
-Blocks run in groups, one lane a thread. Lanes that have gone different ways are at different statements;
-those at the lowest go on until they meet others. At a barrier a lane waits for all of its block.
+Blocks run in groups, one lane a thread.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from enum import IntEnum
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 import numpy as np
 
-from kera_hw.cpu_gpu.ptx.interpreter.meanings import MEANINGS, Stop, dtype_of
-from kera_hw.cpu_gpu.ptx.interpreter.memory import Space, Who
+from kera_hw.cpu_gpu.gpu.interpreter import host
+from kera_hw.cpu_gpu.gpu.interpreter.host import Host
+from kera_hw.cpu_gpu.gpu.interpreter.lockstep import MOST_STEPS, Lockstep, Some
+from kera_hw.cpu_gpu.gpu.interpreter.memory import Space, Who
+from kera_hw.cpu_gpu.gpu.interpreter.stop import Stop
+from kera_hw.cpu_gpu.ptx.interpreter.meanings import MEANINGS, dtype_of
 from kera_hw.cpu_gpu.ptx.interpreter.text import (
     SPECIAL,
     Address,
@@ -24,82 +26,34 @@ from kera_hw.cpu_gpu.ptx.interpreter.text import (
 )
 from kera_hw.cpu_gpu.ptx.table import width_bits
 from kera_hw.numerics.arrays import Array
-from kera_hw.numerics.host import check_host, ieee
+from kera_hw.numerics.host import ieee
 from kera_hw.support import Diagnostic, KeraError
 
-MOST_STEPS = 50_000_000
-"""Statements that a launch may run, each counted once for all lanes that are at it."""
-MOST_REGISTER_BYTES = 1 << 27
-MOST_LANES = 1 << 16
-GLOBAL_BASE = 1 << 20
 
-
-class Course(IntEnum):
-    """What a lane is about."""
-
-    RUNS = 0
-    WAITS = 1
-    IS_DONE = 2
-
-
-class Machine:
+class Machine(Host):
     """A GPU with a module on it. What is in its memory stays from launch to launch."""
 
     def __init__(self, text: str, most_steps: int = MOST_STEPS) -> None:
-        check_host()
         self.module: Module = read_module(text)
         self._most_steps = most_steps
-        self._memory = Space("global", base=GLOBAL_BASE)
-        variables = list(self.module.variables.values())
-        addresses = self._memory.place([(one.size_bytes, one.align) for one in variables])
-        self.symbols = {one.name: address for one, address in zip(variables, addresses)}
-        for one, address in zip(variables, addresses):
-            data = np.frombuffer(one.data.ljust(one.size_bytes, b"\0"), np.uint8)
-            self._memory.write(address, data)
-
-    def allocate(self, size_bytes: int) -> int:
-        """The address of so many bytes, which hold nothing yet."""
-        return self._memory.place([(max(size_bytes, 1), 256)])[0]
-
-    def free(self, address: int) -> None:
-        self._memory.free(address)
-
-    def upload(self, address: int, data: Array) -> None:
-        self._memory.write(address, np.ascontiguousarray(data).reshape(-1).view(np.uint8))
-
-    def download(self, address: int, size_bytes: int) -> Array:
-        try:
-            return self._memory.read(address, size_bytes)
-        except Stop as stop:
-            raise KeraError([Diagnostic("K0708", f"The kernels are at fault: {stop}.")]) from None
+        super().__init__(self.module.variables.values())
 
     def launch(self, name: str, grid: tuple[int, int], threads: int, args: Sequence[int]) -> None:
         """One launch, which ends before this returns. Raises KeraError (K0708)."""
         entry = self.module.entries[name]
         assert entry.threads in (None, threads) and len(args) == len(entry.params)
         blocks = grid[0] * grid[1]
-        if blocks * threads > 1:
-            self._memory.watched()
-        else:
-            self._memory.watch = None
+        self.watch(blocks * threads)
         size = sum(width_bits(kind) // 8 or 1 for kind in entry.registers.values())
-        lanes = max(threads, min(MOST_LANES, MOST_REGISTER_BYTES // max(size, 1)))
+        lanes = max(threads, min(host.MOST_LANES, host.MOST_REGISTER_BYTES // max(size, 1)))
         group = max(1, lanes // threads)
         steps = self._most_steps
         for first in range(0, blocks, group):
             run = _Run(self, entry, grid, threads, range(first, min(first + group, blocks)), args)
-            steps = run.go(steps)
-
-    @property
-    def memory(self) -> Space:
-        return self._memory
+            steps = ieee(run.go)(steps)
 
 
-Reader = Callable[[Array | None], Array]
-"""An operand's values in the lanes given, or in all."""
-
-
-class _Run:
+class _Run(Lockstep):
     """Some blocks of a launch."""
 
     def __init__(
@@ -108,11 +62,11 @@ class _Run:
     ) -> None:
         self._entry, self._machine = entry, machine
         count = len(blocks) * threads
+        super().__init__(count, threads, len(entry.statements))
         block = np.repeat(np.arange(blocks.start, blocks.stop, dtype=np.int64), threads)
         thread = np.tile(np.arange(threads, dtype=np.int64), len(blocks))
         self._count, self._threads = count, threads
         self._thread, self._block = (block * threads + thread).astype(np.int32), block.astype(np.int32)
-        self._epoch = np.zeros(count, np.int32)
         self._special = dict(zip(SPECIAL, (
             thread, np.full(count, threads), block % grid[0], np.full(count, grid[0]), block // grid[0],
             np.full(count, grid[1]),
@@ -124,8 +78,6 @@ class _Run:
             "global": np.zeros(count, np.int64), "shared": block - blocks.start,
             "local": np.arange(count, dtype=np.int64),
         }
-        self._at = np.zeros(count, np.int64)
-        self._course = np.full(count, Course.RUNS, np.int8)
         self._code = entry.statements
 
     def _own_memory(self, blocks: int) -> tuple[dict[str, Space], dict[str, int]]:
@@ -142,51 +94,17 @@ class _Run:
 
     # The course of lanes
 
-    @ieee
-    def go(self, steps: int) -> int:
-        """To the end of all lanes; how many steps are left."""
-        while True:
-            running = self._course == Course.RUNS
-            if not running.any():
-                if not (self._course == Course.WAITS).any():
-                    return steps
-                self._release()
-                continue
-            low = int(self._at[running].min())
-            together = running & (self._at == low)
-            others = self._at[running & ~together]
-            limit = int(others.min()) if len(others) else len(self._code)
-            lanes = None if together.all() else np.flatnonzero(together)
-            steps = self._straight(low, limit, lanes, steps)
-
-    def _straight(self, at: int, limit: int, lanes: Array | None, steps: int) -> int:
-        """From statement ``at`` on, until lanes part, wait or end, or come to where others are."""
-        everyone = slice(None) if lanes is None else lanes
-        while at < limit:
-            statement = self._code[at]
-            steps -= 1
-            if steps < 0:
-                self._fault(statement, "the launch has not ended within the steps that it may take")
-            try:
-                next_ = self._step(statement, at, lanes)
-            except Stop as stop:
-                self._fault(statement, str(stop))
-            if next_ is None:
-                return steps
-            at = next_
-        self._at[everyone] = at
-        return steps
-
-    def _fault(self, statement: Statement, message: str) -> NoReturn:
+    def fault(self, at: int, message: str) -> NoReturn:
+        statement = self._code[at]
         where = f"In the kernel `{self._entry.name}`, line {statement.line} (`{statement.instruction.name}`)"
         raise KeraError([Diagnostic("K0708", f"{where}: {message}.")])
 
-    def _step(self, statement: Statement, at: int, lanes: Array | None) -> int | None:
-        """One statement; the next one, or None where lanes were left where they are to be."""
-        chosen, none = self._guarded(statement, lanes)
+    def step(self, at: int, some: Some) -> int | None:
+        statement = self._code[at]
+        chosen, none = self._guarded(statement, some)
         name = statement.instruction.name
         if name in ("bra", "bra.uni", "ret", "bar.sync"):
-            return self._turn(statement, at, lanes, chosen, none)
+            return self._turn(statement, at, some, chosen, none)
         if not none:
             self._carry_out(statement, chosen)
         return at + 1
@@ -207,44 +125,21 @@ class _Run:
     ) -> int | None:
         if none:
             return at + 1
-        everyone = slice(None) if lanes is None else lanes
-        taken = slice(None) if chosen is None else chosen
         name = statement.instruction.name
-        split = chosen is not lanes
         if name.startswith("bra"):
             target = self._entry.labels[str(statement.operands[0])]
-            if not split:
+            if chosen is lanes:
                 return target
             if name == "bra.uni":
                 raise Stop("threads part at a branch that is said to be taken by all")
-            self._at[everyone], self._at[taken] = at + 1, target
-            return None
-        self._at[everyone] = at + 1
-        if name == "ret":
-            self._course[taken] = Course.IS_DONE
+            self.send(lanes, chosen, at, target)
+        elif name == "ret":
+            self.end(lanes, chosen, at)
         else:
             if not 0 <= int(self._value(statement.operands[0], "u32", None)[0]) <= 15:
                 raise Stop("there is no such barrier")
-            self._course[taken], self._at[taken] = Course.WAITS, at
+            self.wait(lanes, chosen, at)
         return None
-
-    def _release(self) -> None:
-        """Every block goes on behind its barrier, if all of its threads are there."""
-        course = self._course.reshape(-1, self._threads)
-        at = self._at.reshape(-1, self._threads)
-        waits = course == Course.WAITS
-        there = waits.any(axis=1)
-        first = at[np.arange(len(at)), waits.argmax(axis=1)]
-        bad = there & ~(waits & (at == first[:, None])).all(axis=1)
-        if bad.any():
-            which = int(np.flatnonzero(bad)[0])
-            come = int((waits[which] & (at[which] == first[which])).sum())
-            statement = self._code[int(first[which])]
-            self._fault(statement, f"{come} of {self._threads} threads of a block come to this barrier")
-        moving = np.repeat(there, self._threads)
-        self._course[moving] = Course.RUNS
-        self._at[moving] += 1
-        self._epoch[moving] += 1
 
     # Values
 
@@ -326,5 +221,5 @@ class _Run:
 
     def _who(self, lanes: Array | None) -> Who:
         if lanes is None:
-            return Who(self._thread, self._block, self._epoch)
-        return Who(self._thread[lanes], self._block[lanes], self._epoch[lanes])
+            return Who(self._thread, self._block, self.epoch)
+        return Who(self._thread[lanes], self._block[lanes], self.epoch[lanes])

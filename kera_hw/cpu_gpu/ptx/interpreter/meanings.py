@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from kera_hw.cpu_gpu.gpu.interpreter.stop import Stop
 from kera_hw.cpu_gpu.ptx.table import Instruction, width_bits
 from kera_hw.numerics import bits, floats, integers
 from kera_hw.numerics.arrays import Array, wrap
@@ -18,10 +19,6 @@ from kera_hw.types import F32, F64, FloatType, IntType
 
 Meaning = Callable[[Instruction, list[Array]], Array]
 NAN_F32 = np.uint32(0x7FFF_FFFF)
-
-
-class Stop(Exception):
-    """What a program may not do; says it in a clause."""
 
 
 @cache

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kera_hw.cpu_gpu.gpu.interpreter.host import Variable
 from kera_hw.cpu_gpu.ptx.interpreter.tokens import Token, Tokens, refuse
 from kera_hw.cpu_gpu.ptx.table import Instruction, instructions, rows, width_bits
 from kera_hw.numerics.arrays import Array
@@ -20,16 +21,6 @@ SPECIAL = ("%tid.x", "%ntid.x", "%ctaid.x", "%nctaid.x", "%ctaid.y", "%nctaid.y"
 """Registers that a thread finds, all u32."""
 _TARGETS = re.compile(r"sm_[1-9][0-9]{1,2}a?")
 _DATA = ("b8", "b16", "b32", "b64", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
-
-
-class Variable(NamedTuple):
-    """Memory with a name; ``data`` is what it begins with, as far as that is given."""
-
-    name: str
-    space: str
-    align: int
-    size_bytes: int
-    data: bytes = b""
 
 
 class Address(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from kera_hw.cpu_gpu.ptx.program import Kernel, PtxModule
+from kera_hw.cpu_gpu.gpu.kernels import GpuModule, Kernel
 from kera_hw.numerics.arrays import Array
 from kera_hw.schedule.software.layout import element_bytes, native_dtype
 
@@ -32,7 +32,7 @@ class Device(Protocol):
 class Instance:
     """One module on a device; a stream's state lives there from call to call until ``reset``."""
 
-    def __init__(self, module: PtxModule, device: Device) -> None:
+    def __init__(self, module: GpuModule, device: Device) -> None:
         self._module, self._device = module, device
 
     def reset(self) -> None:

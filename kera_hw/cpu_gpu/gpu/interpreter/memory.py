@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kera_hw.cpu_gpu.ptx.interpreter.meanings import Stop
+from kera_hw.cpu_gpu.gpu.interpreter.stop import Stop
 from kera_hw.numerics.arrays import Array
 
 GUARD_BYTES = 256

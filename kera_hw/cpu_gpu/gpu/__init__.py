@@ -1,0 +1,1 @@
+"""What kernels for GPUs have in common: the walk over statements, the cut into kernels, launches, lanes."""

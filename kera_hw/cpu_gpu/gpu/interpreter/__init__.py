@@ -1,0 +1,1 @@
+"""What interpreters of GPUs' languages have in common: memory that sees races, threads in step."""
