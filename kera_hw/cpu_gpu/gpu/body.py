@@ -56,7 +56,7 @@ class Body(Generic[R]):
         """A scalar that an earlier region left in memory."""
         if isinstance(var.type, BoolType):
             byte = Scalar(_BYTE, self._writer.load(_BYTE, place, ()))
-            nothing = Scalar[R](_BYTE, Literal(_BYTE, 0))
+            nothing: Scalar[R] = Scalar(_BYTE, Literal(_BYTE, 0))
             op = Signature("compare.ne", (_BYTE, _BYTE), BOOL)
             self.hold(var, self._writer.compute(op, [byte, nothing]))
         else:

@@ -191,8 +191,9 @@ class _Module(Generic[R]):
 
     def region(self, name: str, program: LoopProgram, plan: GridPlan, region: Region) -> None:
         """A kernel for one region of items that have nothing to do with each other."""
-        in_step = self.language.threads.in_step
-        threads = min(MOST_THREADS, -(-region.rounds // in_step) * in_step) if region.loops else 128
+        each = self.language.threads
+        threads = min(MOST_THREADS, -(-region.rounds // each.in_step) * each.in_step)
+        threads = threads if region.loops else each.for_items
         frame = _Frame(self, name, program, plan)
         block, thread = frame.word(frame.writer.block("x")), frame.word(frame.writer.thread())
         own = frame.compute("integer.add", _U32, frame.scaled(block, threads), thread)

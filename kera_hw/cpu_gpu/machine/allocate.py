@@ -13,7 +13,19 @@ import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kera_hw.cpu_gpu.machine.code import Code, Inst, Item, Mark, Mem, Operand, Reg, RegClass, VReg, accesses
+from kera_hw.cpu_gpu.machine.code import (
+    Code,
+    Inst,
+    Item,
+    Mark,
+    Mem,
+    Operand,
+    Part,
+    Reg,
+    RegClass,
+    VReg,
+    accesses,
+)
 
 _LOOP_WEIGHT = 8.0
 _DEEPEST = 8
@@ -149,6 +161,8 @@ def replaced(operand: Operand, by: Mapping[VReg, Reg]) -> Operand:
     """An operand with registers of the machine in place of virtual ones."""
     if isinstance(operand, VReg):
         return by[operand]
+    if isinstance(operand, Part):
+        return replace(operand, reg=by[operand.reg]) if isinstance(operand.reg, VReg) else operand
     if isinstance(operand, Mem):
         base = by[operand.base] if isinstance(operand.base, VReg) else operand.base
         index = by[operand.index] if isinstance(operand.index, VReg) else operand.index

@@ -19,6 +19,8 @@ class RegClass(Enum):
     MASK = "mask"
     FLOAT = "float"
     """Scalar floats, where a machine has them apart from vectors."""
+    PAIR = "pair"
+    """Two vector registers that lie beside each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +60,37 @@ class Label:
     number: int
 
 
-Operand = Reg | Mem | Label | int
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A register as an instruction takes it: one ``word`` of a pair, or its number ``negative``."""
+
+    reg: Reg
+    word: int | None = None
+    negative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What stands in the text as it is, and registers are not assigned to."""
+
+    text: str
+
+
+Operand = Reg | Mem | Label | Part | Name | int
 
 
 @dataclass(slots=True)
 class Inst:
     """``op`` is a row of the target's table; ``roles`` says of each operand if it is read, written or both.
 
-    ``size_bits``: of a general register's part, or of a vector.
+    ``size_bits``: of a general register's part, or of a vector. ``comment``: for readers of text.
     """
 
     op: str
     operands: tuple[Operand, ...]
     roles: tuple[str, ...]
     size_bits: int = 64
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +139,8 @@ def accesses(inst: Inst) -> Iterator[tuple[Reg, str]]:
     for operand, role in zip(inst.operands, inst.roles):
         if isinstance(operand, VReg | Fixed):
             yield operand, role
+        elif isinstance(operand, Part):
+            yield operand.reg, role
         elif isinstance(operand, Mem):
             for register in (operand.base, operand.index):
                 if register is not None:

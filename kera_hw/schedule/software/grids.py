@@ -49,10 +49,11 @@ Space = OneOf["item", "local"]
 
 class Threads(NamedTuple):
     """What a GPU's threads are. ``in_step``: as many as run in step, of which a block has a multiple.
-    ``local``: whether a thread has memory of its own."""
+    ``local``: whether a thread has memory of its own. ``for_items``: of a block without rounds."""
 
     in_step: int = LEAST_ROUNDS
     local: bool = True
+    for_items: int = 128
 
 
 NVIDIA = Threads()

@@ -1,0 +1,1 @@
+"""AMDGCN: native loop programs as kernels for AMD's GPUs (CDNA), and an interpreter of that text."""
