@@ -29,12 +29,13 @@ _TARGETS = {
     ),
     "built": typer.Option(
         "--target", metavar="TARGET", autocompletion=complete.built_targets,
-        help="fpga:DEVICE, such as fpga:ecp5-25k (the default: fpga:ecp5-85k), cpu, wasm, web or ptx.",
+        help="fpga:DEVICE, such as fpga:ecp5-25k (the default: fpga:ecp5-85k), cpu, wasm, web, ptx, amdgcn.",
     ),
     "any": typer.Option(
         "--target", metavar="TARGET", autocompletion=complete.targets,
-        help="interp (the default), cpu, wasm, ptx, rtl, or fpga:DEVICE, which is rtl as for that device; "
-        "x86-64-sse2, x86-64-avx2, x86-64-avx512, aarch64 and riscv64 are machine code for that processor.",
+        help="interp (the default), cpu, wasm, ptx, amdgcn, rtl, or fpga:DEVICE, which is rtl as for that "
+        "device; x86-64-sse2, x86-64-avx2, x86-64-avx512, aarch64 and riscv64 are machine code for that "
+        "processor, gfx90a and gfx942 amdgcn for that GPU.",
     ),
 }  # fmt: skip
 

@@ -61,16 +61,21 @@ def plan(
 ) -> None:
     """Show the pipeline that would be built: latency, interval, resources, and the chart of cycles.
 
-    With --loops, --explain, or --save and no option of hardware: the plan of the loops. Either plan may be
+    For ptx or amdgcn: the launches, and what crosses between host and device. With --loops, --explain, or
+    --save and no option of hardware: the plan of the loops. Either plan may be
     edited; --plan takes it again, here and, a circuit's, in build, verify, run and test.
     Examples: kera plan fir.kera --fn fir --clock 200MHz; kera plan fir.kera --save loops.toml;
     kera plan fir.kera --plan loops.toml --explain;
-    kera plan fir.kera --target fpga:ecp5-25k --save fir.toml
+    kera plan fir.kera --target fpga:ecp5-25k --save fir.toml; kera plan fir.kera --target ptx
     """
     from kera_hw.driver.hardware import PLANNING_STEPS, design_hardware
+    from kera_hw.driver.options import GPU_TARGETS
     from kera_hw.driver.session import source_files
 
     output = Output(json, quiet)
+    if hardware.software in GPU_TARGETS and not loops and not explain and svg is None and save is None:
+        _plan_for_gpu(hardware.software, file, function, output)
+        return
     request = LoopRequest(hardware.plan, save, explain)
     asked = replace(hardware, plan=None)
     if loops or explain or _is_of_loops(hardware, save):
@@ -104,6 +109,18 @@ def plan(
         write_atomically(save, design.saved.to_toml())
         output.text(f"wrote {save}")
     output.finish({**data, "saved": save}, [*(loaded.diagnostics if json else ()), *design.diagnostics])
+
+
+def _plan_for_gpu(target: str, file: Path, function: str | None, output: Output) -> None:
+    """Shows the launches and what crosses between host and device."""
+    from kera_hw.driver.gpu.plan import plan_text
+    from kera_hw.driver.software_build import MAKERS
+
+    loaded, graph = load_or_fail(file, output, lints=True)
+    plan = MAKERS[target](graph, export_or_fail(loaded, function, output), {}).plan
+    for row in plan_text(plan):
+        output.text(row)
+    output.finish(plan, loaded.diagnostics if output.json else ())
 
 
 def _is_of_loops(hardware: HardwareRequest, save: Path | None) -> bool:
@@ -149,7 +166,8 @@ def build(
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Build a function into Verilog, a bitstream, a report and a receipt; for wasm or ptx, into a module;
+    """Build a function into Verilog, a bitstream, a report and a receipt; for wasm, ptx or amdgcn, into a
+    module;
     for web, into a page; for cpu, into an object, a shared library and a C header.
 
     With --clock the plan is made again, up to twice, until place and route meets it; --plan takes the one

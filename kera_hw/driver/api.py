@@ -215,10 +215,10 @@ class Program:
         """The named export on a target; raises KeraError when there is none or the target refuses it.
 
         The options are those of `kera build`, by the names of ``driver.options.Requests``. ``target`` is
-        "interp" (the default), "rtl", "cpu", "wasm", "ptx", or names a device, as in "fpga:ecp5-25k": then,
-        as with ``device``, it is the simulation of what is built for that device. ``plan`` is a file of
-        `kera plan --save`, or the `plan.json` of a build: the circuit is that one. Raises TypeError for the
-        name of an option that there is not.
+        "interp" (the default), "rtl", "cpu", "wasm", "ptx", "amdgcn", or names a device, as in
+        "fpga:ecp5-25k": then, as with ``device``, it is the simulation of what is built for that device.
+        ``plan`` is a file of `kera plan --save`, or the `plan.json` of a build: the circuit is that one.
+        Raises TypeError for the name of an option that there is not.
         """
         export = self._export(name)
         return Function(export, self._executor(export, target, plan, options))

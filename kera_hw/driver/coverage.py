@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kera_hw.cpu_gpu.amdgcn.compile import TABLE as AMDGCN
 from kera_hw.cpu_gpu.engine import TABLE as CPU
 from kera_hw.cpu_gpu.ptx.compile import TABLE as PTX
 from kera_hw.interp.table import TABLE as INTERP
@@ -16,7 +17,7 @@ from kera_hw.target.coverage import BOUND, Line, lines, taken
 from kera_hw.wasm.compile import TABLE as WASM
 
 TABLES: dict[str, TargetTable[Any]] = {
-    table.name: table for table in (INTERP, LOOPS, RTL, FORMAL, CPU, WASM, PTX)
+    table.name: table for table in (INTERP, LOOPS, RTL, FORMAL, CPU, WASM, PTX, AMDGCN)
 }  # fmt: skip
 """A new target is one more row; what it says is held against the registry, and against what it does."""
 

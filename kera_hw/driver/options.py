@@ -68,7 +68,10 @@ PRODUCTS = ("verilog", "bitstream")
 """What a build may stop at."""
 CPU_TARGETS = ("cpu", "x86-64-sse2", "x86-64-avx2", "x86-64-avx512", "aarch64", "riscv64")
 """This processor's best level, and all levels by name."""
-SOFTWARE_PRODUCTS = (*CPU_TARGETS, "ptx", "wasm", "web")
+AMD_TARGETS = ("amdgcn", "gfx90a", "gfx942")
+"""AMD's GPUs, of which the first means the second, and its processors by name."""
+GPU_TARGETS = ("ptx", *AMD_TARGETS)
+SOFTWARE_PRODUCTS = (*CPU_TARGETS, *GPU_TARGETS, "wasm", "web")
 """Targets of software that are built, which take none of the options of hardware."""
 
 _LONGEST_SHOWN = 40

@@ -12,8 +12,9 @@ from typing import Any
 
 from kera_hw.driver.cpu.build import ENDINGS, make_code
 from kera_hw.driver.files import replace_files
-from kera_hw.driver.options import CPU_TARGETS, PLACEMENT_SEED, TargetOptions, check_choice
-from kera_hw.driver.ptx.target import make_ptx
+from kera_hw.driver.gpu.amdgcn import make_amdgcn
+from kera_hw.driver.gpu.ptx import make_ptx
+from kera_hw.driver.options import AMD_TARGETS, CPU_TARGETS, PLACEMENT_SEED, TargetOptions, check_choice
 from kera_hw.driver.receipt import Request, make_receipt
 from kera_hw.driver.session import single_export_graph
 from kera_hw.driver.software import Made
@@ -26,6 +27,7 @@ Maker = Callable[[Graph, Export, Mapping[str, bytes]], Made]
 """Of an export and what is kept beside it, files by name: the same of the same."""
 MAKERS: Mapping[str, Maker] = {
     **{target: partial(make_code, target=target) for target in CPU_TARGETS},
+    **{target: partial(make_amdgcn, target=target) for target in AMD_TARGETS},
     "ptx": make_ptx, "wasm": make_wasm, "web": make_web,
 }
 """By target: of each name in ``options.SOFTWARE_PRODUCTS`` one."""

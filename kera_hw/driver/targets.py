@@ -1,8 +1,8 @@
 """Targets by name. A target makes an executor for one export; each is loaded only when asked for.
 
-One notation everywhere: `interp`, `rtl`, `cpu` and its levels, `wasm`, `ptx`, and `fpga:DEVICE`, which is
-hardware for that device and, where something is to be executed, its simulation. A device beside the target,
-`--device X`, means the same.
+One notation everywhere: `interp`, `rtl`, `cpu` and its levels, `wasm`, `ptx`, `amdgcn` and its processors,
+and `fpga:DEVICE`, which is hardware for that device and, where something is to be executed, its simulation. A
+device beside the target, `--device X`, means the same.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kera_hw.driver.options import (
+    AMD_TARGETS,
     CPU_TARGETS,
     DEFAULT_DEVICE,
     Executor,
@@ -56,15 +57,25 @@ def _cpu(name: str) -> Loader:
 
 
 def _ptx(graph: Graph, export: Export, options: TargetOptions) -> Executor:
-    from kera_hw.driver.ptx.target import ptx_executor
+    from kera_hw.driver.gpu.ptx import ptx_executor
 
     return ptx_executor(graph, export)
 
 
+def _amdgcn(name: str) -> Loader:
+    def load(graph: Graph, export: Export, options: TargetOptions) -> Executor:
+        from kera_hw.driver.gpu.amdgcn import amdgcn_executor
+
+        return amdgcn_executor(graph, export, name)
+
+    return load
+
+
 TARGETS: dict[str, Loader] = {
     "interp": _interp, "rtl": _rtl, **{name: _cpu(name) for name in CPU_TARGETS}, "wasm": _wasm, "ptx": _ptx,
+    **{name: _amdgcn(name) for name in AMD_TARGETS},
 }
-COVERED = ("interp", "loops", "rtl", "formal", "cpu", "wasm", "ptx")
+COVERED = ("interp", "loops", "rtl", "formal", "cpu", "wasm", "ptx", "amdgcn")
 """What has a table of operations (``driver.coverage``): targets, loop programs, and proofs."""
 
 

@@ -134,7 +134,7 @@ def _facts(plan: Mapping[str, Any]) -> str:
         kernels = len(plan["kernels"])
         counted = f"{kernels} {'kernel' if kernels == 1 else 'kernels'}"
         where = "by our interpreter" if plan["runs_on"] == "interpreter" else f"on {plan['runs_on']}"
-        return f"{plan['sm']}, {counted}, run {where}"
+        return f"{plan['processor']}, {counted}, run {where}"
     return ""
 
 

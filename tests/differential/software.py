@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from kera_hw.cpu_gpu.amdgcn.compile import compile_export as compile_for_amd
+from kera_hw.cpu_gpu.amdgcn.interpreter.machine import Machine as AmdMachine
 from kera_hw.cpu_gpu.gpu.device import Instance
 from kera_hw.cpu_gpu.gpu.kernels import GpuModule
 from kera_hw.cpu_gpu.ptx.compile import compile_export
@@ -45,6 +47,16 @@ def compile_ptx(export: Export, grids: bool) -> GpuModule:
 def ptx_instance(module: GpuModule) -> Instance:
     """In the interpreter."""
     return Instance(module, Machine(module.text))
+
+
+def compile_amdgcn(export: Export, grids: bool, processor: str = "gfx90a") -> GpuModule:
+    """The same for AMD's."""
+    return compile_for_amd(export, processor, 2 if grids else MOST_ROUNDS)
+
+
+def amdgcn_instance(module: GpuModule) -> Instance:
+    """In the interpreter."""
+    return Instance(module, AmdMachine(module.text))
 
 
 def results(made: Compiled, make: Make, args: Sequence[Array], items: int) -> list[Array]:

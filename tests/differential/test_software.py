@@ -20,7 +20,9 @@ from tests.differential.software import (
     PROGRAMS,
     Compile,
     Make,
+    amdgcn_instance,
     checked,
+    compile_amdgcn,
     compile_ptx,
     differing,
     fir,
@@ -46,7 +48,7 @@ class Target(NamedTuple):
 
 
 @pytest.fixture(
-    params=["wasm", "ptx", *PROCESSORS], ids=lambda item: item if isinstance(item, str) else item.name
+    params=["wasm", "ptx", "amdgcn", *PROCESSORS], ids=lambda item: item if isinstance(item, str) else item.name
 )
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
     if request.param == "wasm":
@@ -55,6 +57,8 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
         modules.check()
     elif request.param == "ptx":
         yield Target(compile_ptx, ptx_instance)
+    elif request.param == "amdgcn":
+        yield Target(partial(compile_amdgcn, processor="gfx942"), amdgcn_instance, graphs=1)
     else:
         processor: Processor = request.param
         processor.check()

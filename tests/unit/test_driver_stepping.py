@@ -39,7 +39,7 @@ pub stream filter(x: f32) -> f32 {
 pub stream tick() -> u4 { state n: u4 = 14; n = n + 1; n }
 pub fn plain(x: [u8; 2, 2]) -> [u8; 2] { x[0] + x[1] }
 """
-TARGETS = ("interp", "cpu", "wasm", "ptx", "rtl")
+TARGETS = ("interp", "cpu", "wasm", "ptx", "amdgcn", "rtl")
 ITEMS = 12
 
 

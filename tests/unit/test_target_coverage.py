@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import wasmtime
 
+from kera_hw.cpu_gpu.amdgcn.compile import compile_export as compile_for_amd
+from kera_hw.cpu_gpu.amdgcn.interpreter.text import read_module as read_amdgcn
 from kera_hw.cpu_gpu.engine import compile_export as compile_machine_code
 from kera_hw.cpu_gpu.ptx.compile import compile_export as compile_kernels
 from kera_hw.cpu_gpu.ptx.interpreter.text import read_module
@@ -77,6 +79,16 @@ def _ptx(export: Export) -> str | None:
     return None
 
 
+def _amdgcn(export: Export) -> str | None:
+    """Compiled, and read by the interpreter."""
+    try:
+        module = compile_for_amd(export, least_rounds=2)
+    except KeraError as refused:
+        return "; ".join(item.message for item in refused.diagnostics)
+    read_amdgcn(module.text)
+    return None
+
+
 def _rtl(export: Export) -> str | None:
     flat = flatten_export(with_probes(export), Store())
     if isinstance(flat, Diagnostic):  # of size a table says nothing: three `exp` on f64 are too large
@@ -95,7 +107,7 @@ def _formal(export: Export) -> str | None:
 
 DO: dict[str, Callable[[Export], str | None]] = {
     "interp": _interp, "loops": _loops, "rtl": _rtl, "formal": _formal, "cpu": _cpu, "wasm": _wasm,
-    "ptx": _ptx,
+    "ptx": _ptx, "amdgcn": _amdgcn,
 }
 """What is against lowering an export, as each target itself says."""
 

@@ -9,6 +9,9 @@ VCC, EXEC, OFF = Name("vcc"), Name("exec"), Name("off")
 MOVE, MOVE_PAIR = "v_mov_b32", "v_mov_b64"
 """The latter is two of the former in the end."""
 MOVES = frozenset({MOVE, MOVE_PAIR})
+SKIP = "skip"
+"""A branch over what no lane runs, for speed alone: to lanes it is as if that ran under an empty mask, and so
+are registers assigned and checked."""
 _RESULTS = {"v": RegClass.VECTOR, "v2": RegClass.PAIR}
 
 
@@ -21,14 +24,12 @@ def high(pair: Reg) -> Part:
 
 
 class Code:
-    """``mirrored``: the bool that vcc holds as a mask. ``small``: pairs whose upper word is 0. ``needed``:
-    labels whose branches are there for more than speed."""
+    """``mirrored``: the bool that vcc holds as a mask. ``small``: pairs whose upper word is 0."""
 
     def __init__(self) -> None:
         self.machine = MachineCode()
         self.mirrored: VReg | None = None
         self.small: set[VReg] = set()
-        self.needed: set[Label] = set()
         self._comment = self._said = ""
 
     def comment(self, text: str) -> None:
@@ -44,8 +45,8 @@ class Code:
 
     def op(self, name: str, *operands: Operand, offset: int = 0) -> None:
         """An instruction; of a pair's words the lower is written first. ``offset``: bytes on an address."""
-        if name == MOVE_PAIR:
-            roles = ("w", "r")
+        if name in (MOVE_PAIR, SKIP):
+            roles = ("w", "r")[-len(operands) :]
         else:
             row = instructions()[name]
             assert len(operands) == len(row.kinds), f"{name} takes {len(row.kinds)} operands"
@@ -136,7 +137,7 @@ def _fits(kind: str, operand: Operand) -> bool:
         case Name(text=text):
             if text in INLINE_FLOATS:
                 return kind in ("arg2", "neg2")
-            return kind == text or kind in ("any", "s", "s2", "ssrc", "ssrc2", "counts") or kind == "arg"
+            return kind in (text, "any", "arg", "s", "s2", "m2", "ssrc", "ssrc2", "counts")
         case Label():
             return kind == "label"
         case _:

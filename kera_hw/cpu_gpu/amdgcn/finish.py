@@ -6,9 +6,9 @@ left then in the block's shared memory: threads have no other that is as near.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kera_hw.cpu_gpu.amdgcn.code import MOVE, MOVE_PAIR, MOVES, Code
+from kera_hw.cpu_gpu.amdgcn.code import MOVE, MOVE_PAIR, MOVES, SKIP, Code
 from kera_hw.cpu_gpu.amdgcn.table import INLINE_INTEGERS
 from kera_hw.cpu_gpu.amdgcn.waits import Line, with_waits
 from kera_hw.cpu_gpu.gpu.kernels import Kernel
@@ -27,7 +27,7 @@ from kera_hw.cpu_gpu.machine.code import (
     VReg,
     accesses,
 )
-from kera_hw.cpu_gpu.machine.rewrite import RewriteStep, rewritten, used_registers
+from kera_hw.cpu_gpu.machine.rewrite import RewriteStep, rewritten, written_registers
 from kera_hw.support import Diagnostic, KeraError
 
 _WORDS, _PAIRS, _SCRATCH = 124, 66, 4
@@ -75,15 +75,16 @@ def finish(code: Code, kernel: Kernel, processor: str, shared_bytes: int) -> Fin
     steps = list(rewritten(code.machine, allocation, files))
     fault = check_allocation(steps, allocation, _JUMPS)
     assert fault is None, f"the allocation is wrong: {fault}"
-    words = max(used_registers(steps, RegClass.VECTOR) | {_OWN_PLACE}) + 1
+    used = written_registers(steps)
+    words = max({one.number for one in used if one.cls is RegClass.VECTOR} | {_OWN_PLACE}) + 1
     first_pair = words + words % 2
-    pairs = used_registers(steps, RegClass.PAIR)
+    pairs = {one.number for one in used if one.cls is RegClass.PAIR}
     vectors = first_pair + 2 * (max(pairs) + 1) if pairs else words
     spilled = _Spilled(allocation.slots, shared_bytes, kernel.threads)
     printer = _Printer(name, spilled, first_pair)
     entry = _entry() if spilled_bytes else ()
     lines = list(with_waits([*entry, *printer.lines(steps)], processor))
-    kept = _reaching(lines, {printer.label(label) for label in code.needed}, name)
+    kept = _reaching(lines, name)
     text = tuple(row for line in kept for row in _text(line))
     count = sum(bool(line.name) for line in kept)
     return Finished(text, count, vectors, accumulators, len(allocation.slots), spilled_bytes)
@@ -264,19 +265,19 @@ class _Printer:
         return f".L{self._name}_{label.number}"
 
 
-def _reaching(lines: Sequence[Line], needed: set[str], name: str) -> list[Line]:
+def _reaching(lines: Sequence[Line], name: str) -> list[Line]:
     """Without branches that are for speed alone and too short. Raises KeraError for others."""
     places = {line.operands[0]: k for k, line in enumerate(lines) if not line.name}
     kept: list[Line] = []
     for k, line in enumerate(lines):
-        if line.name in _JUMPS:
+        if line.name in _JUMPS or line.name == SKIP:
             (target,) = line.operands
             distance = abs(places[target] - k)
             if distance > _MOST_DISTANCE:
-                if target in needed:
+                if line.name != SKIP:
                     raise _too_large(name, distance, "instructions in a loop", _MOST_DISTANCE)
                 continue
-        kept.append(line)
+        kept.append(replace(line, name="s_cbranch_execz") if line.name == SKIP else line)
     return kept
 
 

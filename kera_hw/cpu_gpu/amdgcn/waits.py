@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from kera_hw.cpu_gpu.amdgcn.code import SKIP
 from kera_hw.cpu_gpu.amdgcn.table import MOST_OUTSTANDING
 
 
@@ -28,7 +29,7 @@ class Line:
 
     @property
     def is_control(self) -> bool:
-        return not self.name or self.name.startswith(("s_cbranch", "s_branch", "s_barrier"))
+        return not self.name or self.name.startswith(("s_cbranch", "s_branch", "s_barrier", SKIP))
 
 
 @dataclass(frozen=True, slots=True)

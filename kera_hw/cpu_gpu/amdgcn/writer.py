@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Literal as OneOf
 
-from kera_hw.cpu_gpu.amdgcn.code import EXEC, MOVE, MOVE_PAIR, OFF, VCC, Code, high, is_inline, low
+from kera_hw.cpu_gpu.amdgcn.code import EXEC, MOVE, MOVE_PAIR, OFF, SKIP, VCC, Code, high, is_inline, low
 from kera_hw.cpu_gpu.amdgcn.operands import WORD, is_signed, is_wide, pair, widened, word
 from kera_hw.cpu_gpu.amdgcn.scalars import RULES
 from kera_hw.cpu_gpu.amdgcn.table import GLOBAL_OFFSETS, SHARED_OFFSETS
@@ -221,7 +221,7 @@ class AmdWriter(Writer[VReg]):
             code.op("s_andn2_b64", EXEC, kept, EXEC)
             code.mark("lanes")
             skip = code.label()
-            code.op("s_cbranch_execz", skip)
+            code.op(SKIP, skip)
             turned = True
 
         flag = word(code, condition)
@@ -229,7 +229,7 @@ class AmdWriter(Writer[VReg]):
             code.mask(flag)
             code.op("s_and_saveexec_b64", kept, VCC)
             code.mark("lanes")
-            code.op("s_cbranch_execz", skip)
+            code.op(SKIP, skip)
             yield turn
             code.place(skip)
             code.op("s_mov_b64", EXEC, kept)
@@ -238,7 +238,6 @@ class AmdWriter(Writer[VReg]):
     @contextmanager
     def counted(self, count: int) -> Generator[Held[VReg]]:
         code, again = self.code, self.code.label()
-        code.needed.add(again)
         if count > WORD:
             message = f"A loop of `{self.name}` has {count:,} rounds; {WORD:,} is the most of AMDGCN."
             raise KeraError([Diagnostic("K0705", message)])
@@ -261,7 +260,6 @@ class AmdWriter(Writer[VReg]):
     def repeated(self, most: int | None) -> Generator[Callable[[Scalar[VReg]], None]]:
         """Threads that leave are masked until the last has left; those that run have made as many rounds."""
         code, again, done = self.code, self.code.label(), self.code.label()
-        code.needed |= {again, done}
 
         def leave_unless(condition: Scalar[VReg]) -> None:
             code.mask(word(code, condition))
@@ -294,7 +292,6 @@ class AmdWriter(Writer[VReg]):
     @contextmanager
     def repeated_together(self) -> Generator[Callable[[Scalar[VReg]], None]]:
         code, again, done = self.code, self.code.label(), self.code.label()
-        code.needed |= {again, done}
 
         def leave_unless(condition: Scalar[VReg]) -> None:
             code.mask(word(code, condition))

@@ -25,9 +25,10 @@ TABLE: Table = (
      "on ARM64, and on RISC-V with vectors. `cpu` is the best that the processor has; a level by its name "
      "needs a processor that has it. `kera build` writes code for any of them; run the function as `wasm`, "
      "which gives the same bits on any machine, or with `interp`."),
-    ("K0707", "PTX that the interpreter does not know",
-     "The interpreter of PTX reads the part of the language that kera writes, and refuses every other "
-     "instruction, modifier, type and directive. The message names the line; other text runs on a GPU."),
+    ("K0707", "kernel text that the interpreter does not know",
+     "The interpreters of PTX and of AMDGCN read the part of the language that kera writes, and refuse every "
+     "other instruction, modifier, type and directive. The message names the line; other text runs on a "
+     "GPU."),
     ("K0708", "kernel at fault",
      "While a kernel ran, a thread left its memory, read what nobody wrote, raced with another, did not come "
      "to its block's barrier, or did not end. Kernels that kera writes do none of this: report it."),

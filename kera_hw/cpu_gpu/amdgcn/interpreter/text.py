@@ -316,7 +316,7 @@ def _overlap(one: Register, other: Register) -> bool:
 # Statements
 
 _PATTERN = re.compile(r"(-?)([vas])(?:(\d+)|\[(\d+):(\d+)\])")
-_FILES = {"v": "v", "v2": "v", "a": "a", "s": "s", "s2": "s", "ssrc": "s", "ssrc2": "s"}
+_FILES = {"v": "v", "v2": "v", "a": "a", "s": "s", "s2": "s", "m2": "s", "ssrc": "s", "ssrc2": "s"}
 _SYMBOL = re.compile(r"(\w+)@rel32@(lo\+4|hi\+12)")
 
 
@@ -367,7 +367,7 @@ def _operand(number: int, kind: str, text: str, at: int, before: list[Statement]
     match = _PATTERN.fullmatch(text)
     if match is not None:
         return _register(number, kind, text, match)
-    if text in ("vcc", "exec") and kind in ("s2", "ssrc2"):
+    if text in ("vcc", "exec") and kind in ("m2", "ssrc2"):
         return text
     if text in INLINE_FLOATS and kind in ("arg2", "neg2"):
         return text
@@ -378,7 +378,7 @@ def _operand(number: int, kind: str, text: str, at: int, before: list[Statement]
         if here < 0 or before[here].row.name != "s_getpc_b64":
             refuse(number, f"`{text}` is not behind `s_getpc_b64`.")
         return Relative(symbol[1], here + 1, upper)
-    if re.fullmatch(r"-?\d+|0x[0-9a-f]+", text) and kind not in ("v", "v2", "a", "s", "s2", "vcc"):
+    if re.fullmatch(r"-?\d+|0x[0-9a-f]+", text) and kind not in ("v", "v2", "a", "s", "s2", "m2", "vcc"):
         return _constant(number, kind, text)
     refuse(number, f"`{text}` can't be an operand of kind {kind}.")
 
