@@ -403,5 +403,3 @@ _DTYPES = {
 def _dtype(name: str) -> np.dtype[np.generic]:
     """Of what a memory instruction moves."""
     return np.dtype(_DTYPES[name.rpartition("_")[2]])
-
-
