@@ -73,7 +73,7 @@ def test_random_graphs(target: Target, chunk: int) -> None:
     seeds = range(chunk, target.graphs * len(generatable_ops()), _CHUNKS)
     made = [checked(target.compile, target.make, random_export(seed), ITEMS, seed) for seed in seeds]
     vectors = [one for one in made if one is not None and one.vector_loops]
-    assert target.every > 3 or len(vectors) >= 0.4 * len(made)
+    assert len(vectors) >= (0.4 if target.graphs > 1 else 0.25) * len(made)
     assert sum(one is not None for one in made) >= 0.9 * len(made)
 
 
