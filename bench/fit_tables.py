@@ -39,6 +39,7 @@ FITTED_DSP: Mapping[str, tuple[float, float]] = {"route_dsp_ps": (200, 4000), "d
 FITTED_ICE40: Mapping[str, tuple[float, float]] = {
     "carry_base_ps": (200, 2000), "carry_bit_ps": (100, 400), "mux_level_ps": (200, 3000),
 }
+_SAMPLED_PRODUCTS = 4
 Records = Mapping[str, Mapping[str, Any]]
 
 
@@ -67,19 +68,23 @@ def read_ecp5_cells(records: Records, seed: Timing) -> Timing:
         lut_ps=_median((d for d in _delays(records, "logic", "[ABCD]", "F") if d < 300), seed.lut_ps),
         carry_bit_ps=pair / 2,
         carry_base_ps=enter + leave - pair,
-        dsp_clk_to_q_ps=_out_of_dsp(records, seed.dsp_clk_to_q_ps),
+        dsp_clk_to_q_ps=_out_of_dsp(records, seed),
         dsp_setup_ps=_median(_delays(records, "setup", "[AB][0-9]+", "[AB][0-9]+"), seed.dsp_setup_ps),
     )
 
 
-def _out_of_dsp(records: Records, otherwise: float) -> float:
-    """From the clock edge to a product, and what its wire takes more than a flip-flop's: columns are far."""
+def _out_of_dsp(records: Records, seed: Timing) -> float:
+    """From the clock edge to a product, and what its wire takes more than a flip-flop's: columns are far.
+
+    Samples have a few products; what more of them add (``block_spread_ps``) comes from whole programs.
+    """
     product = _delays(records, "clk-to-q", "P.*", "P.*")
     far, near = (_delays(records, "routing", start, "[ABCD]") for start in ("P[0-9]+", "Q"))
     if not product:
-        return otherwise
+        return seed.dsp_clk_to_q_ps
     usual = _median(near, 0.0)
-    return _median(product, 0.0) + max(0.0, _median(far, usual) - usual)
+    spread = _SAMPLED_PRODUCTS * seed.block_spread_ps
+    return _median(product, 0.0) + max(0.0, _median(far, usual) - usual - spread)
 
 
 def read_ice40_cells(records: Records, seed: Timing) -> Timing:

@@ -34,7 +34,7 @@ from kera_hw.schedule.plan import Lifetime, PathStep, Plan, Recurrence, Resource
 from kera_hw.schedule.problem import Problem, build_problem, staged_fanout, timing_pairs, with_fanout
 from kera_hw.schedule.reservations import Reserved, shared_units
 from kera_hw.schedule.sdc import least_registers, register_bits
-from kera_hw.schedule.timing import fmax_mhz, stage_arrivals, stage_paths
+from kera_hw.schedule.timing import fmax_mhz, likely, stage_arrivals, stage_paths
 from kera_hw.support.diagnostic import Diagnostic
 
 _NEAR = 1  # stages around a reader's earliest one whose readers are taken for loads of the same wire
@@ -93,22 +93,23 @@ def schedule(
     problem = build_problem(netlist, model)
     in_haste = _is_huge(netlist, device)
     asked = _Request(clock_ps, clock_ps - model.setup_ps, latency, ii, sources, in_haste)
-    plan = _plan(problem, asked, interface)
-    if isinstance(plan, Refusal):
-        return None, [plan]
+    made = _plan(problem, asked, interface)
+    if isinstance(made, Refusal):
+        return None, [made]
+    plan = made.plan
     for _ in range(0 if in_haste else _AIMS):
         # Paths that all just fit do not all route as well as one: aim beyond the clock by what is foreseen.
-        foreseen_ps = 1e6 / plan.estimate.fmax_mhz
-        if foreseen_ps <= clock_ps:
+        if made.foreseen_ps <= clock_ps:
             break
-        limit_ps = int(asked.limit_ps * clock_ps / foreseen_ps)
+        limit_ps = int(asked.limit_ps * clock_ps / made.foreseen_ps)
         asked = replace(asked, limit_ps=max(limit_ps, _slowest_cell_ps(problem, plan)))
         tighter = _plan(problem, asked, interface)
-        if isinstance(tighter, Refusal) or tighter.initiation_interval > plan.initiation_interval:
-            note = f"Routing should reach {plan.estimate.fmax_mhz:.0f} MHz; no schedule promises more."
-            plan = replace(plan, notes=(*plan.notes, note))
+        if isinstance(tighter, Refusal) or tighter.plan.initiation_interval > plan.initiation_interval:
+            if 1e6 / plan.estimate.fmax_mhz > clock_ps:
+                note = f"Routing should reach {plan.estimate.fmax_mhz:.0f} MHz; no schedule promises more."
+                plan = replace(plan, notes=(*plan.notes, note))
             break
-        plan = tighter
+        made, plan = tighter, tighter.plan
     return plan, over_capacity(netlist.name, plan, device)
 
 
@@ -124,7 +125,15 @@ def _slowest_cell_ps(problem: Problem, plan: Plan) -> int:
     return int(with_fanout(problem, staged_fanout(problem, stage)).base_ps.max(initial=0))
 
 
-def _plan(problem: Problem, asked: _Request, interface: str) -> Plan | Refusal:
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A plan, and the clock period that routing takes if no path is looked after more than others."""
+
+    plan: Plan
+    foreseen_ps: float
+
+
+def _plan(problem: Problem, asked: _Request, interface: str) -> _Made | Refusal:
     """One schedule within the limit asked for, written down."""
     found = (
         _soonest(problem, asked) or _relieved(problem, asked) or _stretched(problem, asked)
@@ -135,7 +144,8 @@ def _plan(problem: Problem, asked: _Request, interface: str) -> Plan | Refusal:
     recurrence = None if found.loop is None else loop_recurrence(problem, found.loop)
     exact = with_fanout(problem, staged_fanout(problem, found.stage))
     plan = make_plan(exact, found.stage, asked.clock_ps, found.initiation_interval, interface, recurrence)
-    return replace(plan, notes=(*plan.notes, *found.notes))
+    foreseen_ps = 1e6 / fmax_mhz(exact, stage_arrivals(exact, found.stage))
+    return _Made(replace(plan, notes=(*plan.notes, *found.notes)), foreseen_ps)
 
 
 def _soonest(problem: Problem, asked: _Request) -> _Solution | None:
@@ -298,14 +308,16 @@ def make_plan(
     paths = stage_paths(problem, stage, arrivals)
     kept = register_bits(problem, stage)
     state_bits = sum(state.width for state in netlist.states)
+    luts = netlist_luts(netlist, model.device) + reset_luts(reset_cycles(netlist))
+    eased = likely(problem, luts)
     estimate = Resources(
-        lut=netlist_luts(netlist, model.device) + reset_luts(reset_cycles(netlist)),
+        lut=luts,
         ff=kept + state_bits + inner_ffs(netlist) - shared_ffs(netlist)
         + handshake_ffs(netlist, interface, count, initiation_interval)
         + reset_ffs(reset_cycles(netlist)),
         dsp=netlist_dsps(netlist, model.device),
         bram=netlist_brams(netlist, model.device),
-        fmax_mhz=fmax_mhz(problem, arrivals),
+        fmax_mhz=fmax_mhz(eased, stage_arrivals(eased, stage)),
     )
     return Plan(
         device=model.device.name,

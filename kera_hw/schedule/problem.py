@@ -114,6 +114,7 @@ class Problem:
 
 def build_problem(netlist: Netlist, model: DelayModel) -> Problem:
     """Collect runs, wires and delays of a netlist; all readers of a bit count as loads of one wire."""
+    model = model.among(netlist)
     readings = _readings(netlist)
     cells = netlist.cells
     edges = _edges(netlist, model, readings)

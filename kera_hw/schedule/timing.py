@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log2
 
+import numpy as np
+
+from kera_hw.schedule.fpga.cells import WriteControl
 from kera_hw.schedule.problem import Problem
 
 _NEAR = 0.93  # end points within this share of the longest path may become the critical one after routing
@@ -65,6 +68,24 @@ def _path(problem: Problem, arrivals: Arrivals, last: int) -> list[tuple[int, in
         path.append((cell, arrivals.settled_ps[cell] - time, arrivals.settled_ps[cell]))
         time = arrivals.settled_ps[cell]
     return path
+
+
+def likely(problem: Problem, luts: int) -> Problem:
+    """The problem with the wires that its slowest path will have in a circuit of so many LUTs."""
+    edges, cells, model = problem.edges, problem.netlist.cells, problem.model
+    saved = 1 - model.near_share(luts)
+    sinks: list[int] = edges.target.tolist()
+    near = np.array([cells[sink].near for sink in sinks], dtype=bool)
+    less = np.where(near, np.round(saved * edges.route_ps), 0).astype(np.int64)
+    control = [saved * model.route_ps(c, 1) if isinstance(c, WriteControl) else 0 for c in cells]
+    return replace(
+        problem,
+        edges=replace(
+            edges, chained_ps=edges.chained_ps - less, registered_ps=edges.registered_ps - less,
+            route_ps=edges.route_ps - less,
+        ),
+        clk_to_q_ps=problem.clk_to_q_ps - np.round(control).astype(np.int64),
+    )
 
 
 def fmax_mhz(problem: Problem, arrivals: Arrivals) -> float:

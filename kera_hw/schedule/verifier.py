@@ -40,6 +40,7 @@ def verify_plan(netlist: Netlist, plan: Plan, model: DelayModel) -> list[str]:
         return problems
     for check in (_placement, _precedence, _states, _memories, _registers):
         problems += check(netlist, plan)
+    model = model.among(netlist)
     problems += [*_units(netlist, plan), *_steps(netlist, plan, model)]
     arrivals = _arrivals(netlist, plan, model)
     return problems + list(_timing(netlist, plan, model, arrivals)) + list(_paths(netlist, plan, arrivals))

@@ -9,15 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kera_hw.schedule.asap import Loop, build_constraints, earliest, latest
-from kera_hw.schedule.fpga.bits import slice_bits
-from kera_hw.schedule.fpga.cells import Input, Mul, StateOut
+from kera_hw.schedule.fpga.bits import Bits, cell_bits, slice_bits
+from kera_hw.schedule.fpga.cells import Add, Cell, Input, Mul, StateOut
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import device_names, find_device
 from kera_hw.schedule.fpga.netlist import Netlist, Output, StateReg
 from kera_hw.schedule.plan import Plan
 from kera_hw.schedule.planner import schedule
-from kera_hw.schedule.problem import Problem, build_problem, staged_fanout, timing_pairs
+from kera_hw.schedule.problem import Problem, build_problem, staged_fanout, timing_pairs, with_fanout
 from kera_hw.schedule.sdc import least_registers, register_bits
+from kera_hw.schedule.timing import fmax_mhz, likely, stage_arrivals
 from kera_hw.schedule.verifier import verify_plan
 from tests.schedule_nets import Builder, random_netlist
 
@@ -260,3 +261,39 @@ def test_the_checker_notices_damage() -> None:
     assert verify_plan(netlist, replace(plan, clock_ps=plan.clock_ps // 2), model)
     assert verify_plan(netlist, replace(plan, latency_cycles=plan.latency_cycles + 1), model)
     assert verify_plan(netlist, replace(plan, state_write=(plan.latency_cycles,)), model)
+
+
+def test_the_way_out_of_a_block_grows_with_the_blocks_around_it() -> None:
+    def foretold(count: int) -> int:
+        cells: list[Cell] = []
+        sums: list[Bits] = []
+        for k in range(count):
+            a, b = 3 * k, 3 * k + 1
+            cells += [Input(width=18, bus=f"a{k}"), Input(width=18, bus=f"b{k}")]
+            factors = cell_bits(a, 18), cell_bits(b, 18)
+            cells.append(Mul(
+                width=36, a=factors[0], b=factors[1], a_signed=True, b_signed=True, latency_cycles=3,
+            ))
+            sums.append(cell_bits(3 * k + 2, 36))
+        cells.append(Add(width=36, a=sums[0], inputs=(sums[-1],)))
+        buses = tuple((cell.bus, cell.width) for cell in cells if isinstance(cell, Input))
+        netlist = Netlist("products", buses, tuple(cells), (Output("out", cell_bits(len(cells) - 1, 36)),))
+        problem = build_problem(netlist, MODEL)
+        return int(problem.clk_to_q_ps[2])
+
+    one, four, forty = map(foretold, (1, 4, 40))
+    assert one < four < forty == foretold(80)  # no farther than across the device
+
+
+def test_short_wires_of_the_slowest_path_raise_the_clock_foretold_and_change_no_plan() -> None:
+    netlist = random_netlist(3, 25, 0)
+    plan, _ = schedule(netlist, ECP5, 6000)
+    assert plan is not None
+    problem = build_problem(netlist, MODEL)
+    problem = with_fanout(problem, staged_fanout(problem, [*plan.stage, plan.latency_cycles]))
+    stage = [*plan.stage, plan.latency_cycles]
+    cautious = fmax_mhz(problem, stage_arrivals(problem, stage))
+    near, far = (likely(problem, luts) for luts in (50, 50_000))
+    clocks = [fmax_mhz(p, stage_arrivals(p, stage)) for p in (near, far)]
+    assert cautious <= clocks[1] < clocks[0]
+    assert plan.arrival_ps == tuple(stage_arrivals(problem, stage).output_ps)

@@ -4,24 +4,39 @@ A path within a stage starts at a register (``clk_to_q``), goes over a wire to a
 cell (``logic``), over a wire to the next, and ends in a register packed beside the last cell (``setup``).
 Wire delay depends on the kind of cell it leads to and the fan-out of its driver. ``scale`` stretches every
 wire: the flow raises it when routing came out slower than foreseen.
+
+DSP blocks and block RAMs stand in columns and rows across the device: the more a design has of them, the
+longer is the way from one to the logic that joins them.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log2
 
 from kera_hw.schedule.fpga.cells import Add, Cell, Lut
 from kera_hw.schedule.fpga.device import Device
+from kera_hw.schedule.fpga.netlist import Netlist
 
+_SMALL = 64  # LUTs of the circuits that shares of wires are told for
 _LIKELY_DOUBLINGS = 7  # of near-critical end points, in a pipeline of some size
 
 
 @dataclass(frozen=True, slots=True)
 class DelayModel:
-    """Delays of one device; ``scale`` is the stretch of its wires."""
+    """Delays of one device; ``scale`` is the stretch of its wires, ``spread`` counts blocks in the design.
+
+    A block RAM counts twice: it has no neighbour of its kind beside it.
+    """
 
     device: Device
     scale: float = 1.0
+    spread: int = 0
+
+    def among(self, netlist: Netlist) -> DelayModel:
+        """The same for the cells of a netlist, beside all its blocks."""
+        device = self.device
+        products = sum(cell.dsps(device) for cell in netlist.cells)
+        return replace(self, spread=products + 2 * sum(unit.brams(device) for unit in netlist.units()))
 
     def logic_ps(self, cell: Cell, position: int = 0) -> int:
         """Time through the cell alone; see ``Cell.logic_ps``."""
@@ -45,9 +60,23 @@ class DelayModel:
         timing = self.device.timing
         return round(self.scale * (sink.wire_ps(timing) + timing.route_fanout_ps * log2(max(1, fanout))))
 
+    def near_share(self, luts: int) -> float:
+        """Of the wires to LUTs on the slowest path what placement leaves, in a circuit of so many LUTs.
+
+        Plans do not count on it: which path will be the slowest, and be looked after, nobody knows.
+        """
+        timing = self.device.timing
+        share = timing.near_share + timing.near_share_doubling * log2(max(luts, _SMALL) / _SMALL)
+        return min(1.0, share + timing.near_share_block * self.spread)
+
     def clk_to_q_ps(self, cell: Cell) -> int:
         """Time from the clock edge until a register shows ``cell``'s value."""
-        return cell.clk_to_q_ps(self.device, self.route_ps(cell, 1))
+        settled = cell.clk_to_q_ps(self.device, self.route_ps(cell, 1))
+        if not cell.from_block(self.device):
+            return settled
+        timing = self.device.timing
+        far = min(timing.block_spread_ps * self.spread, timing.block_farthest_ps)
+        return settled + round(self.scale * far)
 
     @property
     def setup_ps(self) -> int:

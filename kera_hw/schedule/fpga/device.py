@@ -39,6 +39,11 @@ class Timing:
     bram_setup_ps: float = 0.0
     bram_clk_to_q_ps: float = 0.0
     bram_wire_ps: float = 0.0
+    block_spread_ps: float = 0.0
+    block_farthest_ps: float = 0.0
+    near_share: float = 1.0
+    near_share_doubling: float = 0.0
+    near_share_block: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -274,7 +274,7 @@ class Settling:
 
     def __init__(self, netlist: Netlist, model: DelayModel, clock_ps: int) -> None:
         self.netlist = netlist
-        self.model = model
+        self.model = model = model.among(netlist)
         self.budget_ps = model.usable_ps(clock_ps) - model.setup_ps
         self.arrival = self._arrivals(netlist)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 from kera_hw.schedule.fpga.bits import Bits, has_signals, is_single
 from kera_hw.schedule.fpga.cells.cell import Cell, Look
@@ -30,6 +30,8 @@ class Add(Cell):
     expr: BitExpr = ("in", 0)
     carry_in: Bits = ()  # empty: 0; constant or one bit
     carry_out: bool = False
+
+    near: ClassVar[bool] = False
 
     def look(self) -> Look:
         return Look("sum", "sum", "add")

@@ -98,6 +98,8 @@ class Call(Cell):
     unit: Unit
     arguments: tuple[Bits, ...]
 
+    near: ClassVar[bool] = False
+
     def look(self) -> Look:
         return self.unit.look()
 

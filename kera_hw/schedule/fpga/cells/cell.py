@@ -42,6 +42,9 @@ class Cell(ABC):
     """Whether it only shows what comes from elsewhere."""
     free: ClassVar[bool] = False
     """Whether it costs nothing."""
+    near: ClassVar[bool] = True
+    """Whether placement brings it close to what it reads, where that is the slowest path: chains and blocks
+    stay where they are."""
 
     # Words and pictures
 
@@ -97,6 +100,10 @@ class Cell(ABC):
     def clk_to_q_ps(self, device: Device, wire_ps: int) -> int:
         """Time from the clock edge until a register shows its value; ``wire_ps``: the way to it."""
         return round(device.timing.clk_to_q_ps)
+
+    def from_block(self, device: Device) -> bool:
+        """Whether a register inside a DSP block shows its value, from which it is far to other cells."""
+        return False
 
     # Area
 

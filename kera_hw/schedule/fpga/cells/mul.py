@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 from kera_hw.schedule.fpga.bits import Bits, bits_width
 from kera_hw.schedule.fpga.cells.cell import Cell, Look, levels
@@ -26,6 +26,8 @@ class Mul(Cell):
     a_signed: bool
     b_signed: bool
     latency_cycles: int = 0
+
+    near: ClassVar[bool] = False
 
     def look(self) -> Look:
         return Look("product", "product", "mul")
@@ -57,6 +59,9 @@ class Mul(Cell):
         if self.latency_cycles == 1:  # input registers alone: the product follows in the same cycle
             return self._product_ps(device)
         return round(device.timing.dsp_clk_to_q_ps)
+
+    def from_block(self, device: Device) -> bool:
+        return 0 < self.latency_cycles <= TILE_STAGES and self.dsps(device) > 0
 
     def _product_ps(self, device: Device) -> int:
         widest = max(bits_width(self.a), bits_width(self.b))
