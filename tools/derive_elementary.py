@@ -12,6 +12,7 @@ Chebyshev nodes. Beside each set stands the greatest error of the rounded set on
 from __future__ import annotations
 
 import argparse
+import struct
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -175,7 +176,7 @@ def rationals(out: Writer) -> None:
 
 
 # f32 inputs at which the f64 program of a function lands on the wrong side of a rounding boundary; found by
-# the exhaustive run (tests/exhaustive).
+# the exhaustive run (tests/exhaustive). The programs with fma miss the same ones.
 MISSES: dict[str, tuple[int, ...]] = {
     "exp2": (0x3B42_9D37, 0xBCF3_A937),
     "sin": (0x4619_9998, 0xC619_9998),
@@ -317,6 +318,36 @@ def wide_errors(out: Writer) -> None:
     out.number("GELU_CURVE", to_f64(1 / mp.sqrt(2 * mp.pi)))
 
 
+STEPS = 16
+"""Parts of an octave, each with a power of 2 in a table that two vectors of eight f64 hold."""
+
+
+def fused_exponentials(out: Writer) -> None:
+    half = mp.log(2) / (2 * STEPS) + mpf(2) ** -20
+    out.note(
+        "2^(j/16): entry j as bits, less j in the place of the exponent's sixteenths; k = 16 n + j in that "
+        "place\n# added, it is 2^(k/16)."
+    )
+    powers = [to_f64(mp.power(2, mpf(j) / STEPS)) for j in range(STEPS)]
+    bits = [int.from_bytes(struct.pack("<d", float(value)), "little") for value in powers]
+    out.words("POWERS", [word - (j << 48) for j, word in enumerate(bits)])
+    out.note("exp: x = k ln 2 / 16 + r. e^r = 1 + (r + r^2 * polynomial).")
+    out.number("STEPS_OF_E", to_f64(STEPS / mp.log(2)))
+    high = to_f64(mp.log(2) / STEPS)
+    out.number("STEP_HIGH", high)
+    out.number("STEP_LOW", to_f64(mp.log(2) / STEPS - high))
+    tail = fit(lambda r: (mp.exp(r) - 1 - r) / r**2, -half, half, 4)
+    out.numbers("EXP", tail)
+    error = error_bits(lambda r: 1 + r + r * r * horner(tail, r), mp.exp, -half, half)
+    out.lines.append(f"# relative error {error}")
+    out.note("exp2: x = k / 16 + r. 2^r = 1 + r * polynomial.")
+    half = mpf(1) / (2 * STEPS)
+    tail = fit(lambda r: (mp.power(2, r) - 1) / r, -half, half, 5)
+    out.numbers("EXP2", tail)
+    error = error_bits(lambda r: 1 + r * horner(tail, r), lambda r: mp.power(2, r), -half, half)
+    out.lines.append(f"# relative error {error}")
+
+
 TITLE = "Constants of the elementary functions{which}. Written by tools/derive_elementary.py."
 HEADER = '''"""{title}"""
 from __future__ import annotations
@@ -328,6 +359,7 @@ _TABLES = read_tables(__name__)
 
 MODULES: dict[str, tuple[str, tuple[Callable[[Writer], None], ...]]] = {
     "coefficients": ("", (exponentials, logarithms, trigonometric, rationals, patches)),
+    "fused_coefficients": (", for machines with fma", (fused_exponentials,)),
     "wide_coefficients": (", for f64 alone", (wide_exponentials, wide_turn, wide_errors)),
 }
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kera_hw.legal import bits, conversions, floats, integers
+from kera_hw.legal import bits, conversions, elementary, floats, integers
 from kera_hw.legal.values import Call, Value
 from kera_hw.legal.writer import Rule, Writer
 from kera_hw.types import FloatType
@@ -16,6 +16,7 @@ def compare(to: Writer, call: Call) -> Sequence[Value]:
 
 RULES: Mapping[str, Rule] = {
     **integers.RULES, **bits.RULES, **floats.RULES, **conversions.RULES,
+    **elementary.RULES,
     **{f"compare.{verb}": compare for verb in ("eq", "ne", "lt", "le", "gt", "ge")},
 }
 """By operation. What has none is written out by its expansion."""

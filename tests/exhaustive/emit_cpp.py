@@ -40,6 +40,8 @@ def _expression(step: TraceStep, name: str) -> str:
             return f"{step.parameter:#x}ull"
         case "select":
             return f"{x[0]} ? {x[1]} : {x[2]}"
+        case "fma":
+            return f"fma({x[0]}, {x[1]}, {x[2]})"
         case "shl":
             return f"{x[0]} << {step.parameter}"
         case "shr":

@@ -7,6 +7,7 @@ that patches put right exchanged. What came out is written to ``machine.json``.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
 import tempfile
@@ -28,7 +29,7 @@ from kera_hw.numerics.arrays import Array
 from kera_hw.numerics.elementary.run import Runner
 from kera_hw.numerics.floatbits import to_bits
 from kera_hw.types import F32
-from tests.exhaustive import run
+from tests.exhaustive import emit_cpp, run
 
 RECORD = run.HERE / "machine.json"
 BLOCK = 1 << 12
@@ -99,6 +100,12 @@ def expected(name: str) -> int:
     return (int(record["checksum"], 16) - terms(inputs, before) + terms(inputs, after)) & _MASK
 
 
+def fused_digest(name: str) -> str:
+    """Of the program, patches and all, that machines with fma have in place of the one against MPFR."""
+    text = emit_cpp.function(elementary.fused_program(name), "subject")
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def check(name: str, level: Level) -> dict[str, Any]:
     """The record of a function."""
     instance = compiled(name, level)
@@ -107,7 +114,7 @@ def check(name: str, level: Level) -> dict[str, Any]:
     return {
         "function": name, "type": "f32", "level": level.name, "inputs": run.INPUTS,
         "checksum": f"{found:016x}", "equal": found == expected(name),
-        "program_sha256": run.program_digest(name),
+        "program_sha256": run.program_digest(name), "fused_sha256": fused_digest(name),
         "processor_seconds": round(time.process_time() - start, 1),
     }  # fmt: skip
 

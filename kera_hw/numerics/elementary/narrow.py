@@ -7,7 +7,7 @@ exhaustive check: docs/reference/elementary.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kera_hw.numerics.elementary import coefficients as c
 from kera_hw.numerics.elementary.program import ROUNDER, Flag, Real, Word, polynomial
@@ -186,12 +186,14 @@ def silu(x: Real) -> Real:
     return weighed(x, lambda a: 1.0 / (1.0 + exp_reduced(a)), 120.0)
 
 
-def patched(name: str, algorithm: Callable[[Real], Real]) -> Callable[[Real], Real]:
+def patched(
+    algorithm: Callable[[Real], Real], patches: Sequence[tuple[float, float]]
+) -> Callable[[Real], Real]:
     """The algorithm, with the values of the few inputs it misses put in their place."""
 
     def whole(x: Real) -> Real:
         value = algorithm(x)
-        for place, correct in c.PATCHES[name]:
+        for place, correct in patches:
             hit: Flag = x.equals(place)
             value = hit.real(value.like(correct), value)
         return value
@@ -204,5 +206,5 @@ UNPATCHED: dict[str, Callable[[Real], Real]] = {
     "sigmoid": sigmoid, "erf": erf, "gelu": gelu, "silu": silu,
 }
 ALGORITHMS: dict[str, Callable[[Real], Real]] = {
-    name: patched(name, algorithm) for name, algorithm in UNPATCHED.items()
+    name: patched(algorithm, c.PATCHES[name]) for name, algorithm in UNPATCHED.items()
 }

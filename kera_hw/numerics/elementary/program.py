@@ -2,9 +2,9 @@
 
 An algorithm is written once as a plain Python function over the three value classes below. Tracing it gives
 a ``Trace``, a list of steps without branches, which NumPy runs here, which a checker prints as C++, and
-which a target lowers to its own instructions. Each step is one IEEE 754 operation on f64 (no fma), one
-operation on 64-bit words modulo 2^64, a comparison, a selection or a table lookup, so that every executor
-gives the same bits.
+which a target lowers to its own instructions. Each step is one IEEE 754 operation on f64, one operation on
+64-bit words modulo 2^64, a comparison, a selection or a table lookup, so that every executor gives the same
+bits. Only programs for machines that have it (``fused``) ask for an fma.
 """
 from __future__ import annotations
 
@@ -216,6 +216,11 @@ class Real(Value):
     def __truediv__(self, other: Real | float) -> Real:
         return self._real("div", other)
 
+    def times_plus(self, factor: Real | float, addend: Real | float) -> Real:
+        """self * factor + addend with one rounding, for machines that have it."""
+        arguments = self.like(factor), self.like(addend)
+        return Real(self.recorder, self._step("fma", Sort.REAL, *arguments))
+
     def __radd__(self, other: float) -> Real:
         return self.like(other) + self
 
@@ -283,17 +288,18 @@ def trace(algorithm: Callable[[Real], Real]) -> Trace:
     recorder = _Recorder()
     argument = Real(recorder, recorder.add(TraceStep("argument", Sort.REAL, ())))
     result = algorithm(argument).index
-    return _prune(recorder, result)
+    return pruned(Trace(tuple(recorder.steps), tuple(recorder.tables), result))
 
 
-def _prune(recorder: _Recorder, result: int) -> Trace:
-    live = {0, result}
-    for index in range(result, -1, -1):
+def pruned(program: Trace) -> Trace:
+    """The program without steps that its result does not ask for."""
+    live = {0, program.result}
+    for index in range(program.result, -1, -1):
         if index in live:
-            live.update(recorder.steps[index].arguments)
+            live.update(program.steps[index].arguments)
     places = {old: new for new, old in enumerate(sorted(live))}
     steps = tuple(
         TraceStep(step.verb, step.sort, tuple(places[a] for a in step.arguments), step.parameter)
-        for step in (recorder.steps[old] for old in places)
+        for step in (program.steps[old] for old in places)
     )
-    return Trace(steps, tuple(recorder.tables), places[result])
+    return Trace(steps, program.tables, places[program.result])

@@ -23,6 +23,7 @@ _TYPES: dict[Sort, Type] = {Sort.REAL: F64, Sort.WORD: WORD}
 
 _PLAIN: dict[str, str] = {
     "add": "floating.add", "sub": "floating.sub", "mul": "floating.mul", "div": "floating.div",
+    "fma": "floating.fma",
     "lt": "compare.lt", "le": "compare.le", "eq": "compare.eq", "ult": "compare.lt", "ieq": "compare.eq",
     "iadd": "integer.add", "isub": "integer.sub", "imul": "integer.mul",
     "and": "bits.and", "or": "bits.or", "xor": "bits.xor", "both": "bits.and", "either": "bits.or",
@@ -46,7 +47,7 @@ def _shift(to: Writer[V], opcode: str, value: V, distance: int) -> V:
     return to.op(opcode, value, to.constant(_DISTANCE, np.array(distance, np.uint8)))
 
 
-def _step(to: Writer[V], step: TraceStep, args: list[V], program: Trace) -> V:
+def write_step(to: Writer[V], step: TraceStep, args: list[V], program: Trace) -> V:
     """One step, whose arguments are written already."""
     match step.verb:
         case "real" | "word":
@@ -80,7 +81,7 @@ def write(to: Writer[V], program: Trace, argument: V) -> V:
         if step.verb == "argument":
             values.append(argument)
         else:
-            values.append(_step(to, step, [values[a] for a in step.arguments], program))
+            values.append(write_step(to, step, [values[a] for a in step.arguments], program))
     return values[program.result]
 
 
