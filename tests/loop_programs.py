@@ -10,7 +10,18 @@ from kera_hw.graph import Export
 from kera_hw.graph.generate import GraphGenerator, generatable_ops
 from kera_hw.interp import run_region
 from kera_hw.loops.evaluator import run_program
-from kera_hw.loops.program import Alloc, Block, For, Kind, Load, LoopProgram, Op, blocks_of, statements
+from kera_hw.loops.program import (
+    Alloc,
+    Block,
+    For,
+    Kind,
+    Load,
+    LoopProgram,
+    Op,
+    Store,
+    blocks_of,
+    statements,
+)
 from kera_hw.loops.transforms import TRANSFORMS, Step
 from kera_hw.loops.transforms.storage import MEMORIES, SPREADS
 from kera_hw.numerics.arrays import Array
@@ -98,6 +109,8 @@ def random_step(program: LoopProgram, below: random.Random) -> Step:
         "unroll": (var,), "unroll_and_jam": (var, count(2, 5)), "inline": (below.choice(temps),),
         "contract": (below.choice(temps),), "vectorise": (var, count(2, 5)),
         "parallelise": (var, below.choice(["threads", "grid", "block"])),
+        "carry": (var, below.choice([item.buffer for item in body if isinstance(item, Store)] or buffers)),
+        "regroup": (var, below.choice([2, 4])), "sink": (var,), "hoist": (var,),
         "pack": (var, below.choice(loaded)), "place": (below.choice(buffers), below.choice(MEMORIES)),
         "bank": (below.choice(buffers), count(2), count(1, 4), below.choice(SPREADS)),
         "stream": (below.choice(buffers),), "double_buffer": (below.choice(temps),),
@@ -115,6 +128,12 @@ def _suits(transform: str, loop: For) -> bool:
             return inner == len(loop.body.body) == 1
         case "unroll_and_jam":
             return inner == 1 and not loop.carried
+        case "regroup":
+            return len(loop.carried) == 1 and not inner
+        case "carry":
+            return any(isinstance(item, Store) for item in loop.body.body)
+        case "sink":
+            return inner == 1 and isinstance(loop.body.body[-1], For) and len(loop.body.body) > 1
         case "pipeline":
             return not inner
         case "vectorise" | "parallelise" | "fission":

@@ -62,6 +62,13 @@ REFUSED = {
     "jam dependent rounds": ("i5", ("unroll_and_jam", "i7", 2), "Rounds of `i7` may meet in `t4`"),
     "jam without a loop": ("i5", ("unroll_and_jam", "i5", 2), "`i5` has 0 loops in its body"),
     "jam too many": ("i5", ("unroll_and_jam", "i9", 3), "`i9` has 2 rounds"),
+    "carry what moves": ("i5", ("carry", "i7", "t4"), "`i7` does not change one element of `t4`"),
+    "carry what is only read": ("i5", ("carry", "i5", "t1"), "`i5` does not change one element of `t1`"),
+    "carry what lies deeper": ("i5", ("carry", "i9", "out.0"), "touches `out.0` in statements within"),
+    "carry no rounds": ("i5", ("carry", "i77", "t4"), "There is no loop `i77`"),
+    "regroup no chain": ("i5", ("regroup", "i7", 2), "`i7` does more than to join one value a round"),
+    "sink no loop": ("i5", ("sink", "i5"), "The body of `i5` is not something and then a loop"),
+    "hoist nothing": ("i5", ("hoist", "i5"), "Nothing is the same in each round of `i5`"),
     "inline two writers": ("i5", ("inline", "t4"), "`t4` is written by 2 statements"),
     "vectorise dependent rounds": ("i5", ("vectorise", "i7", 2), "Rounds of `i7` may meet in `t4`"),
     "vectorise too many": ("i5", ("vectorise", "i5", 8), "`i5` has 4 rounds, which do not fill 8 lanes"),
@@ -182,6 +189,99 @@ def test_what_keeps_every_bit_is_done(case: str) -> None:
     assert print_program(after).count(wanted) == times, print_program(after)
     assert verify_loops(after) == [] and parse_program(print_program(after)) == after
     assert runs(after) == runs(before)
+
+
+CHAINS = """loops f
+in.x: param u8[11]
+in.a: param u8
+in.f: param f32[9]
+out.0: result u8
+out.1: result f32
+out.2: result u8[4]
+out.3: result f32
+{
+  v1: u8 = load in.x[0]
+  for i2 < 10 (v3: u8 = v1 -> v4) {
+    v5: u8 = load in.x[i2 + 1]
+    v6: u8 = integer.mul v5 v5
+    v7: u8 = integer.add v6 v3
+    yield v7
+  }
+  store out.0 v4
+  v8: f32 = load in.f[0]
+  for i9 < 9 (v10: f32 = v8 -> v11) {
+    v12: f32 = load in.f[i9]
+    v13: f32 = floating.%s v10 v12
+    yield v13
+  }
+  store out.1 v11
+  t14: temp u8[4]
+  parallel i15 < 4 {
+    store t14[i15] 0x0:u8
+  }
+  for i16 < 3 {
+    v17: u8 = load in.x[i16 + 1]
+    v18: u8 = load in.a
+    parallel i19 < 4 {
+      v20: u8 = load in.x[i16 + i19]
+      v21: u8 = integer.mul v17 v20
+      v22: u8 = load t14[i19]
+      v23: u8 = integer.add v22 v21
+      v24: u8 = integer.mul v23 v18
+      store t14[i19] v24
+    }
+  }
+  parallel i25 < 4 {
+    v26: u8 = load t14[i25]
+    store out.2[i25] v26
+  }
+  for i27 < 9 (v28: f32 = v8 -> v29) {
+    v30: f32 = load in.f[i27]
+    v31: f32 = floating.max v28 v30
+    v32: f32 = floating.add v31 v30
+    yield v32
+  }
+  store out.3 v29
+}
+"""
+_TURNED = [("sink", "i16"), ("interchange", "i16"), ("fuse", "i15", "i19"), ("fuse", "i15", "i25")]
+CHAINS_DONE = {
+    "an order that is free": ([("regroup", "i2", 4)], "for i2_", 1),
+    "and what is left over": ([("regroup", "i2", 4)], "parallel i2_", 4),
+    "of floats, the greatest": ([("regroup", "i9", 2)], "floating.max v", 4 + 1),
+    "a sum in a register": ([*_TURNED, ("carry", "i16", "t14"), ("contract", "t14")], "t14", 0),
+    "what is the same": (
+        [("sink", "i16"), ("interchange", "i16"), ("hoist", "i16")], "load in.a\n    for i16", 1,
+    ),
+    "what is the same in rounds": ([("sink", "i16"), ("hoist", "i19")], "load in.a\n    parallel i19", 1),
+}
+
+
+@pytest.mark.parametrize("case", CHAINS_DONE)
+def test_chains_are_cut_and_carried(case: str) -> None:
+    steps, wanted, times = CHAINS_DONE[case]
+    before = parse_program(CHAINS % "max")
+    after = apply_plan(before, [Step(name, tuple(rest)) for name, *rest in steps])
+    assert print_program(after).count(wanted) == times, print_program(after)
+    assert verify_loops(after) == [] and parse_program(print_program(after)) == after
+    assert runs(after) == runs(before)
+
+
+CHAINS_REFUSED = {
+    "a sum of floats": ("add", ("regroup", "i9", 2), "The order of `floating.add` in `i9` is part of its"),
+    "a chain that is looked at": ("max", ("regroup", "i27", 2), "`i27` looks at what it has joined so far"),
+    "too few rounds": ("max", ("regroup", "i2", 8), "The 10 rounds of `i2` make no 8 chains"),
+    "no power of two": ("max", ("regroup", "i2", 3), "make no 3 chains, a power of 2, of two rounds"),
+    "an element a round": ("max", ("carry", "i19", "t14"), "touches another element of `t14` in each round"),
+}
+
+
+@pytest.mark.parametrize("case", CHAINS_REFUSED)
+def test_what_has_an_order_keeps_it(case: str) -> None:
+    verb, (name, *arguments), message = CHAINS_REFUSED[case]
+    with pytest.raises(Refused) as caught:
+        apply_plan(parse_program(CHAINS % verb), [Step(name, tuple(arguments))])
+    assert message in str(caught.value)
 
 
 STENCIL_REFUSED = {

@@ -63,14 +63,27 @@ def _jammed(whole: For, names: Names, pieces: int, factor: int) -> For:
                 side = after
             else:
                 side.append(statement)
+    return For(counter, pieces, (), Block((*before, _side_by_side(loops), *after)), True, whole.place)
+
+
+def _side_by_side(loops: list[For]) -> For:
+    """Copies of one loop, round by round, and so the one loop in each body if it has one."""
     first = loops[0]
     bodies = [first.body, *(Copier({one.var: first.var}).block(one.body) for one in loops[1:])]
-    jammed = replace(
-        first,
-        carried=tuple(item for one in loops for item in one.carried),
-        body=Block(
-            tuple(item for body in bodies for item in body.body),
-            tuple(item for body in bodies for item in body.yields),
-        ),
-    )
-    return For(counter, pieces, (), Block((*before, jammed, *after)), True, whole.place)
+    inner = [[item for item in body.body if isinstance(item, For)] for body in bodies]
+    if len(inner[0]) == 1:
+        parts = [_around(body, loop) for body, (loop,) in zip(bodies, inner)]
+        made = [item for part in parts for item in part[0]]
+        made.append(_side_by_side([loop for (loop,) in inner]))
+        made += [item for part in parts for item in part[1]]
+    else:
+        made = [item for body in bodies for item in body.body]
+    carried = tuple(item for one in loops for item in one.carried)
+    yields = tuple(item for body in bodies for item in body.yields)
+    return replace(first, carried=carried, body=Block(tuple(made), yields))
+
+
+def _around(body: Block, loop: For) -> tuple[list[Statement], list[Statement]]:
+    """What stands before a loop of a body, and after it."""
+    place = next(k for k, item in enumerate(body.body) if item is loop)
+    return list(body.body[:place]), list(body.body[place + 1 :])

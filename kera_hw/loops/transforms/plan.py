@@ -16,10 +16,12 @@ from typing import Any, cast
 from kera_hw.loops.claims import claims
 from kera_hw.loops.printer import print_program
 from kera_hw.loops.program import LoopProgram
+from kera_hw.loops.transforms.carrying import carry, regroup
 from kera_hw.loops.transforms.contracting import contract
 from kera_hw.loops.transforms.fusing import fission, fuse
 from kera_hw.loops.transforms.inlining import inline
 from kera_hw.loops.transforms.jamming import unroll_and_jam
+from kera_hw.loops.transforms.moving import hoist, sink
 from kera_hw.loops.transforms.nests import interchange, tile, unroll
 from kera_hw.loops.transforms.packing import pack
 from kera_hw.loops.transforms.parallel import parallelise, vectorise
@@ -32,7 +34,8 @@ from kera_hw.support.hashing import Encoder, content_hash
 TRANSFORMS: dict[str, Callable[..., LoopProgram]] = {
     transform.__name__: transform for transform in (
         fuse, fission, interchange, tile, unroll, unroll_and_jam, inline, contract, vectorise, parallelise,
-        pack, place, bank, stream, double_buffer, pipeline, share,
+        carry, regroup, sink,
+        hoist, pack, place, bank, stream, double_buffer, pipeline, share,
     )
 }
 """By name: what rewrites a program, given names, words and whole numbers. The list is closed."""
