@@ -172,7 +172,12 @@ class Windows:
 
     def read(self, channel: Affine, out: Sequence[Affine], at: Sequence[Affine]) -> tuple[Operand, Operand]:
         """The element at ``at`` of the window of ``out`` (any one where padded), and whether it is real."""
-        emit, places, real = self.lower.emit, [channel], literal(BOOL, 1)
+        places, inside = self.places(out, at)
+        return self.lower.read(self.source, [channel, *places]), inside
+
+    def places(self, out: Sequence[Affine], at: Sequence[Affine]) -> tuple[list[Affine], Operand]:
+        """Where that is, held within the image, and whether it had to be."""
+        emit, places, real = self.lower.emit, list[Affine](), literal(BOOL, 1)
         inside: Operand = real
         for where, step, extent in zip(out, at, self.source.shape[1:]):
             position = where * self.stride + step - self.pad
@@ -186,7 +191,7 @@ class Windows:
             both = emit.op("bits.and", low, high)
             inside = both if inside is real else emit.op("bits.and", inside, both)
             places.append(emit.clamped(value, extent - 1))
-        return self.lower.read(self.source, places), inside
+        return places, inside
 
 
 def _accumulate(
@@ -253,6 +258,9 @@ def conv2d(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
         around = _padded(lower, x, _int(node, "pad"))
         return [lower.fill(node.types[0], lambda index: _apart(lower, chain, around, w, index, node))]
     windows = Windows(lower, x, node)
+    # Every window has some of the image.
+    roomy = lower.emit.form.roomy and prod(w.shape[1:]) > 0 and windows.pad < min(w.shape[2:])
+    around = _padded(lower, x, windows.pad) if roomy else x
 
     def element(index: list[Affine]) -> Operand:
         out, *place = index
@@ -261,10 +269,38 @@ def conv2d(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
             value, real = windows.read(at[0], place, at[1:])
             return [value, lower.read(w, [out, *at])], real
 
+        def beside(at: list[Affine]) -> tuple[list[Operand], Operand]:
+            inside = [where * windows.stride + step for where, step in zip(place, at[1:])]
+            values = [lower.read(around, [at[0], *inside]), lower.read(w, [out, *at])]
+            real = windows.places(place, at[1:])[1] if isinstance(chain.kind, FloatType) else literal(BOOL, 1)
+            return values, real
+
+        if roomy:
+            return chain.finish(_added(lower, chain, w.shape[1:], beside))
         acc, _ = _accumulate(lower, chain, w.shape[1:], literal(chain.kind, 0), terms)
         return chain.finish(acc)
 
     return [lower.fill(node.types[0], element)]
+
+
+def _added(
+    lower: Lowering, chain: Chain, extents: Sequence[int],
+    terms: Callable[[list[Affine]], tuple[Sequence[Operand], Operand]],
+) -> Operand:
+    """Terms at all indices in order, those that are real, one at least, added to what changes no sum: -0."""
+    emit, kind = lower.emit, chain.kind
+    nothing = literal(kind, 1 << (kind.width_bits - 1) if isinstance(kind, FloatType) else 0)
+
+    def nested(index: list[Affine], acc: Operand) -> Operand:
+        if len(index) < len(extents):
+            with emit.loop(extents[len(index)], [acc]) as round_:
+                round_.next = [nested([*index, of_var(round_.index)], round_.inner[0])]
+            return round_.results[0]
+        values, real = terms(index)
+        added = chain.step(acc, values)
+        return added if isinstance(real, Literal) else emit.select(real, added, acc)
+
+    return nested([], nothing)
 
 
 def _pool(

@@ -34,6 +34,7 @@ class Scope:
     sums: dict[object, VReg] = field(default_factory=dict[object, VReg])
     pointers: dict[object, VReg] = field(default_factory=dict[object, VReg])
     lanes: dict[VReg, VReg] = field(default_factory=dict[VReg, VReg])
+    constants: dict[object, VReg | None] = field(default_factory=dict[object, VReg | None])
     steps: list[tuple[VReg, int]] = field(default_factory=list[tuple[VReg, int]])
 
 
@@ -113,6 +114,16 @@ class Addresses:
             found = scope.pointers[start, each] = self._written(level, True, write)
             scope.steps.append((found, each * scope.step))
         return found
+
+    def constant(
+        self, loop: Var, key: object, write: Callable[[], VReg | None]
+    ) -> VReg | None:
+        """What ``write`` makes ahead of the loop, once for each key; None if it makes nothing."""
+        level = next(k for k, scope in enumerate(self.scopes) if scope.counter == loop)
+        known = self.scopes[level].constants
+        if key not in known:
+            known[key] = self._written(level, True, write)
+        return known[key]
 
     def ahead(self, loop: Var, source: VReg, write: Callable[[], VReg]) -> VReg:
         """What ``write`` makes of a register: ahead of the loop, if that is when the register is made."""

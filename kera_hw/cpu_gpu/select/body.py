@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kera_hw.cpu_gpu.machine.code import Mark, Mem, RegClass, VReg
 from kera_hw.cpu_gpu.select.addresses import Addresses, Scope
 from kera_hw.cpu_gpu.select.bounds import Bounds
-from kera_hw.cpu_gpu.select.isa import Arg, Isa
+from kera_hw.cpu_gpu.select.isa import Arg, Isa, width_of
 from kera_hw.cpu_gpu.select.uses import Uses
 from kera_hw.legal.native import Signature
 from kera_hw.loops.program import (
@@ -27,11 +27,14 @@ from kera_hw.loops.program import (
     Var,
     While,
 )
-from kera_hw.schedule.software.interleaving import side_by_side
+from kera_hw.schedule.software.interleaving import Side, side_by_side
 from kera_hw.schedule.software.layout import Layout, element_bytes
 from kera_hw.schedule.software.statements import StatementWriter, results_of
-from kera_hw.schedule.software.vector_loops import Plan, VectorLoop, flat_terms
+from kera_hw.schedule.software.vector_loops import SHORT_BITS, Plan, VectorLoop, flat_terms, is_short_number
 from kera_hw.types import BoolType, IntType, Type
+
+_MOST_AGAIN = 64
+"""Statements of a loop whose last rounds are written for ever shorter vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,13 @@ class Body(StatementWriter):
         self._addresses = Addresses(isa)
         self._uses = Uses(program.body)
         self._compared: dict[Var | None, Op] = {}  # comparisons that the selections by them are written with
+        self._merging: dict[Var | None, Op] = {}  # sums that selections are written with
         self._bounds = Bounds(program)
         self._lanes_as_index: dict[tuple[VReg, int], VReg] = {}  # of the block that is being written
+        self._masks: dict[VReg, VReg] = {}  # of scalars, in the same block
         self._loaded: dict[tuple[object, ...], Held] = {}  # of the same block, until a store there
+        self._spare = 0  # registers that are left for constants throughout the vector loop
+        self._inners: set[Var] = set()  # what the loop around carries
         self._copies = 1  # vectors of rounds that are written side by side
         self._copy = 0  # the one that is being written
 
@@ -102,6 +109,7 @@ class Body(StatementWriter):
     def _forget(self) -> None:
         """What was made within a block is not there in another."""
         self._lanes_as_index.clear()
+        self._masks.clear()
         self._loaded.clear()
 
     def _side_by_side(self, block: Block) -> None:
@@ -134,7 +142,7 @@ class Body(StatementWriter):
             return Held(self._numbers(held.reg), self._lane_count)
         return held
 
-    def _numbers(self, counter: VReg) -> VReg:
+    def _numbers(self, counter: VReg, width_bits: int = 64) -> VReg:
         """The numbers of the rounds that are written, by the counter of the loop."""
         before = self._copy * self._lane_count
         if before:
@@ -142,7 +150,7 @@ class Body(StatementWriter):
             self.isa.copy(first, counter)
             self.isa.add_number(first, before)
             counter = first
-        return self.isa.iota(counter, self._lane_count)
+        return self.isa.iota(counter, self._lane_count, width_bits)
 
     def _scalar(self, operand: Operand) -> _Scalar:
         return _Scalar(self.isa, operand, self._held_of(operand))
@@ -154,7 +162,13 @@ class Body(StatementWriter):
             return Arg(operand.type, held.reg, False, held.mask_bits, most=most)
         if isinstance(operand, Literal) and not isinstance(operand.type, BoolType):
             return Arg(operand.type, None, True, bits=operand.bits, most=self._bounds.of(operand))
-        return Arg(operand.type, _Scalar(self.isa, operand, held).get(), True)
+        register = _Scalar(self.isa, operand, held).get()
+        if isinstance(operand.type, BoolType) and isinstance(operand, Var):
+            bits = self.isa.mask_bits(self._lane_count)
+            if register not in self._masks:
+                self._masks[register] = self.isa.mask_of(register, bits, self._lane_count)
+            return Arg(operand.type, self._masks[register], False, bits)
+        return Arg(operand.type, register, True)
 
     def _splat(self, arg: Arg) -> VReg:
         """A scalar in all lanes; of one from before the vector loop, ahead of that."""
@@ -164,11 +178,23 @@ class Body(StatementWriter):
             self._vector.var, source, lambda: self.isa.splat(arg.type, source, count)
         )
 
+    def _known(self, arg: Arg) -> VReg | None:
+        """A constant in all lanes, made ahead of the vector loop while registers last."""
+        assert self._vector is not None and arg.bits is not None
+        kind, bits, count = arg.type, arg.bits, self._lane_count
+        key = (width_of(kind) * count, width_of(kind), bits)
+
+        def write() -> VReg | None:
+            self._spare -= 1
+            return self.isa.splat_literal(kind, bits, count) if self._spare >= 0 else None
+
+        return self._addresses.constant(self._vector.var, key, write)
+
     def _lanes_of(self, operand: Operand) -> VReg:
         """A number's lanes."""
-        if isinstance(operand, Literal):
-            return self.isa.splat_literal(operand.type, operand.bits, self._lane_count)
         arg = self._arg(operand)
+        if arg.bits is not None:
+            return self._known(arg) or self.isa.splat_literal(operand.type, arg.bits, self._lane_count)
         return self._splat(arg) if arg.uniform else arg.register
 
     def _mask_of(self, operand: Operand, mask_bits: int) -> VReg:
@@ -183,6 +209,13 @@ class Body(StatementWriter):
         if result in self._uses.chosen:
             self._compared[result] = op
             return
+        if result in self._uses.merged:
+            self._merging[result] = op
+            return
+        if op.opcode == "control.select" and (added := self._merging.get(_var(op.operands[1]))):
+            if self._varies(result) and self._merged(op, added):
+                return
+            self._written(added)
         if op.opcode == "control.select" and (compared := self._compared.get(_var(op.operands[0]))):
             if self._varies(result) == self._varies(compared.results[0]) and self._chosen(compared, op):
                 return
@@ -195,7 +228,9 @@ class Body(StatementWriter):
         if self._varies(result):
             lanes = [self._arg(operand) for operand in operands]
             signatures = _signature(compared), _signature(op)
-            register = self.isa.chosen_lanes(*signatures, self._lane_count, lanes, self._splat)
+            register = self.isa.chosen_lanes(
+                *signatures, self._lane_count, lanes, self._splat, self._known
+            )
             if register is not None:
                 self._held[result] = Held(register, self._lane_count)
             return register is not None
@@ -205,6 +240,16 @@ class Body(StatementWriter):
             self._held[result] = Held(found[0], loose=found[1])
         return found is not None
 
+    def _merged(self, op: Op, added: Op) -> bool:
+        """A sum with a product in some lanes, and in the others what it was, where the machine has that."""
+        if (compared := self._compared.get(_var(op.operands[0]))) is not None:
+            self._written(compared)
+        args = [self._arg(operand) for operand in (*added.operands, op.operands[0])]
+        register = self.isa.merged_sum(_signature(added), self._lane_count, args, self._splat, self._known)
+        if register is not None:
+            self._held[op.results[0]] = Held(register, self._lane_count)
+        return register is not None
+
     def _written(self, op: Op) -> None:
         (result,) = op.results
         self._bounds.note(op)
@@ -213,8 +258,13 @@ class Body(StatementWriter):
             register, loose = self.isa.scalar(signature, [self._scalar(operand) for operand in op.operands])
             self._held[result] = Held(register, loose=loose)
             return
+        counter = op.operands[0]
+        if isinstance(counter, Var) and self._held[counter].counter and is_short_number(op, counter):
+            numbers = self._numbers(self._held[counter].reg, SHORT_BITS)
+            self._held[result] = Held(numbers, self._lane_count)
+            return
         args = [self._arg(operand) for operand in op.operands]
-        found = self.isa.vector(signature, self._lane_count, args, self._splat)
+        found = self.isa.vector(signature, self._lane_count, args, self._splat, self._known)
         register, mask_bits = found if found is not None else self._lane_by_lane(signature, args)
         self._held[result] = Held(register, self._lane_count, mask_bits)
 
@@ -296,9 +346,22 @@ class Body(StatementWriter):
             found = self.isa.load_lanes(kind, self._place(buffer, load.index), lanes)
         elif not moving:
             found = self.isa.load_splat(kind, self._place(buffer, load.index), lanes)
+        elif (known := self._looked_up(buffer, load.index)) is not None:
+            found = known
         else:
             found = self.isa.gather(kind, [self._place(buffer, load.index, lane) for lane in range(lanes)])
         return Held(found, lanes)
+
+    def _looked_up(self, buffer: Buffer, index: Index) -> VReg | None:
+        """Entries of a short table of constants by lanes of their width, where the machine has that."""
+        if buffer.kind != "const" or len(index) != 1 or index[0].constant or len(index[0].terms) != 1:
+            return None
+        ((var, factor),) = index[0].terms
+        held = self._held[var]
+        if factor != 1 or held.counter or width_of(var.type) != width_of(buffer.element):
+            return None
+        table = Mem(self._arena, offset=self._layout.addresses[buffer.name])
+        return self.isa.look_up(buffer.element, table, buffer.size, held.reg, held.lanes)
 
     def _is_wanted_in_lanes(self, var: Var) -> bool:
         """Whether a number is read by nothing but operations on lanes."""
@@ -331,13 +394,20 @@ class Body(StatementWriter):
         vector = self._plan.get(id(loop)) if self._vector is None else None
         if vector is not None:
             done = 0
-            for copies in self.widths(vector, loop.body):
-                step = vector.count * copies
+            for side in self.widths(vector, loop.body):
+                step = vector.count * side.copies
                 end = loop.count - loop.count % step
                 if done < end:
-                    with self.lanes(vector), self.side_by_side(copies):
+                    with self.lanes(vector), self.side_by_side(side):
                         self._counted(loop, done, end, step)
                     done = end
+            lanes = vector.count // 2 if len(loop.body.body) <= _MOST_AGAIN else 1
+            while lanes > 1:
+                if loop.count - done >= lanes:
+                    with self.lanes(replace(vector, count=lanes)):
+                        self._counted(loop, done, done + lanes, lanes)
+                    done += lanes
+                lanes //= 2
             if done < loop.count:
                 self._counted(loop, done, loop.count, 1)
             return
@@ -346,21 +416,23 @@ class Body(StatementWriter):
             self._counted(loop, 0, loop.count, 1)
         self._hand_out(loop.carried)
 
-    def widths(self, loop: VectorLoop, body: Block) -> tuple[int, ...]:
+    def widths(self, loop: VectorLoop, body: Block) -> tuple[Side, ...]:
         """How many vectors of rounds go side by side, and then one by one."""
-        copies = side_by_side(body, loop, self.isa.vector_registers)
-        return (copies, 1) if copies > 1 else (1,)
+        wide = side_by_side(body, loop, self.isa.vector_registers)
+        return (wide, replace(wide, copies=1)) if wide.copies > 1 else (wide,)
 
     @contextmanager
-    def side_by_side(self, copies: int) -> Generator[None]:
+    def side_by_side(self, side: Side) -> Generator[None]:
         """Within it, so many vectors of the loop's rounds are written at once."""
-        self._copies = copies
+        self._copies, self._spare = side.copies, side.constants
         yield
-        self._copies = 1
+        self._copies, self._spare = 1, 0
 
     def _counted(self, loop: For, first: int, end: int, step: int) -> None:
         def body() -> None:
+            around, self._inners = self._inners, {one.inner for one in loop.carried}
             self.block(loop.body)
+            self._inners = around
             self._advance(loop.carried, loop.body)
 
         self.rounds(loop.var, self.isa.number(first), end, step, body)
@@ -394,6 +466,11 @@ class Body(StatementWriter):
     def _given(self, var: Var, value: Operand) -> Held:
         """A register of its own with that value."""
         source, held = self._form(var, value)
+        if isinstance(value, Var) and value in self._inners and held == self._held[value]:
+            # What nobody reads again before the loop around gives it another value, goes on in its register.
+            alone = self._copies == 1 and len(self._uses.readers(value)) == 1
+            if alone:
+                return held
         register = self.isa.code.vreg(source.cls)
         self.isa.copy(register, source, held.lanes > 1)
         return Held(register, held.lanes, held.mask_bits)
@@ -432,6 +509,7 @@ class Body(StatementWriter):
     def _while(self, loop: While) -> None:
         code = self.isa.code
         self._carry(loop.carried)
+        around, self._inners = self._inners, set()
         rounds = code.vreg(RegClass.GENERAL)
         self.isa.copy(rounds, self.isa.number(0))
         start, out = code.label(), code.label()
@@ -445,6 +523,7 @@ class Body(StatementWriter):
         self.isa.branch_below(rounds, self.isa.number(loop.most), start)
         code.items.append(Mark("end"))
         code.place(out)
+        self._inners = around
         self._hand_out(loop.carried)
 
     def _if(self, branch: If) -> None:

@@ -40,11 +40,11 @@ def select(isa: Isa, program: LoopProgram, layout: Layout, plan: Plan) -> None:
         isa.code.place(out)
 
     widths = body.widths(loop, program.body) if loop is not None else ()
-    for copies in widths:
+    for side in widths:
         assert loop is not None
-        step = loop.count * copies
+        step = loop.count * side.copies
         whole = isa.multiple_below(items, step)
-        with body.lanes(loop), body.side_by_side(copies):
+        with body.lanes(loop), body.side_by_side(side):
             items_from(first, whole, step)
         first = whole
     items_from(first, items, 1)

@@ -8,11 +8,15 @@ from kera_hw.schedule.software.vector_loops import statement_operands
 
 
 class Uses:
-    """``chosen``: comparisons that nothing reads but one selection of the same block, which goes by them."""
+    """``chosen``: comparisons that nothing reads but one selection of the same block, which goes by them.
+
+    ``merged``: sums with a product that nothing reads but one, which gives their addend otherwise.
+    """
 
     def __init__(self, body: Block) -> None:
         self._readers: dict[Var, list[Statement | None]] = {}
         self.chosen: set[Var] = set()
+        self.merged: set[Var] = set()
         self._note_block(body)
         self._choose(body)
 
@@ -39,9 +43,16 @@ class Uses:
             statement.results[0] for statement in block.body
             if isinstance(statement, Op) and statement.opcode.startswith("compare.")
         }
+        sums = {
+            statement.results[0]: statement for statement in block.body
+            if isinstance(statement, Op) and statement.opcode == "floating.fma"
+        }
         for statement in block.body:
             if isinstance(statement, Op) and statement.opcode == "control.select":
-                condition = statement.operands[0]
+                condition, then, otherwise = statement.operands
+                added = sums.get(then) if isinstance(then, Var) and len(self.readers(then)) == 1 else None
+                if added is not None and added.operands[2] == otherwise:
+                    self.merged.add(added.results[0])
                 if condition in compared and len(self.readers(condition)) == 1:
                     assert isinstance(condition, Var)
                     self.chosen.add(condition)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kera_hw.cpu_gpu.machine.code import Label, Mem, Reg, RegClass, VReg
-from kera_hw.cpu_gpu.select.isa import COMPARED, Arg, Scalar, Splat, is_narrow, width_of
+from kera_hw.cpu_gpu.select.isa import COMPARED, Arg, Known, Scalar, Splat, is_narrow, width_of
 from kera_hw.cpu_gpu.x86_64 import lanes, masks, scalars, vectors
 from kera_hw.cpu_gpu.x86_64.machine import RAX, RCX, RDI, RDX, RSI, Emitter
 from kera_hw.legal.native import Signature
@@ -134,8 +134,8 @@ class X86(Emitter):
     def splat_literal(self, kind: Type, bits: int, count: int) -> VReg:
         return lanes.splat_literal(self, kind, bits, count)
 
-    def iota(self, counter: VReg, count: int) -> VReg:
-        return lanes.iota(self, counter, count)
+    def iota(self, counter: VReg, count: int, width_bits: int) -> VReg:
+        return lanes.iota(self, counter, count, width_bits)
 
     def load_lanes(self, kind: Type, place: Mem, count: int) -> VReg:
         return lanes.load(self, kind, place, count)
@@ -145,6 +145,9 @@ class X86(Emitter):
 
     def gather(self, kind: Type, places: Sequence[Mem]) -> VReg:
         return lanes.gather(self, kind, places)
+
+    def look_up(self, kind: Type, table: Mem, entries: int, index: VReg, count: int) -> VReg | None:
+        return masks.look_up(self, kind, table, entries, index, count) if self.level.evex else None
 
     def store_lanes(self, kind: Type, place: Mem, register: VReg, count: int) -> None:
         lanes.store(self, kind, place, register, count)
@@ -156,7 +159,7 @@ class X86(Emitter):
         return lanes.insert(self, kind, register, value, lane)
 
     def mask_bits(self, count: int) -> int:
-        return masks.MASK_BITS if self.level.evex else self.vector_bits // count
+        return masks.MASK_BITS if self.level.evex else min(64, self.vector_bits // count)
 
     def lanes_register(self, kind: Type) -> VReg:
         is_mask = self.level.evex and isinstance(kind, BoolType)
@@ -172,7 +175,7 @@ class X86(Emitter):
     def mask_of_lanes(self, values: Sequence[VReg]) -> tuple[VReg, int]:
         if self.level.evex:
             return masks.mask_of_lanes(self, list(values)), masks.MASK_BITS
-        width = self.vector_bits // len(values)
+        width = self.mask_bits(len(values))
         whole: VReg | None = None
         for lane, value in enumerate(values):
             every = self.changed("neg", value)
@@ -191,15 +194,23 @@ class X86(Emitter):
         return lanes.resize_mask(self, register, before, after, count)
 
     def vector(
-        self, op: Signature, count: int, args: Sequence[Arg], splat: Splat
+        self, op: Signature, count: int, args: Sequence[Arg], splat: Splat, known: Known
     ) -> tuple[VReg, int] | None:
         rule = (masks if self.level.evex else vectors).RULES.get(op.opcode)
-        return None if rule is None else rule(vectors.Lanes(self, count, op, args, splat))
+        return None if rule is None else rule(vectors.Lanes(self, count, op, args, splat, known))
 
     def chosen_lanes(
-        self, compared: Signature, op: Signature, count: int, args: Sequence[Arg], splat: Splat
+        self, compared: Signature, op: Signature, count: int, args: Sequence[Arg], splat: Splat, known: Known
     ) -> VReg | None:
         pair, choice = args[:COMPARED], args[COMPARED:]
         return (masks if self.level.evex else vectors).chosen(
-            vectors.Lanes(self, count, compared, pair, splat), vectors.Lanes(self, count, op, choice, splat)
+            vectors.Lanes(self, count, compared, pair, splat, known),
+            vectors.Lanes(self, count, op, choice, splat, known),
         )
+
+    def merged_sum(
+        self, op: Signature, count: int, args: Sequence[Arg], splat: Splat, known: Known
+    ) -> VReg | None:
+        if not self.level.evex:
+            return None
+        return masks.merged_sum(vectors.Lanes(self, count, op, args, splat, known))

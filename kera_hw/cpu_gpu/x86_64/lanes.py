@@ -177,9 +177,9 @@ def resize_mask(to: Emitter, register: VReg, before: int, after: int, lanes: int
     return register
 
 
-def iota(to: Emitter, counter: VReg, lanes: int) -> VReg:
-    """A counter and the numbers after it, in 64-bit lanes."""
-    whole = splat(to, IntType(64, True), counter, lanes)
-    most = to.vector_bits // 64
-    numbers = to.constant(sum(k << 64 * k for k in range(most)), to.vector_bits // 8)
-    return to.vgives("vpaddq", whole, numbers, size_bits=span(64, lanes))
+def iota(to: Emitter, counter: VReg, lanes: int, width_bits: int) -> VReg:
+    """A counter and the numbers after it."""
+    whole = splat(to, IntType(width_bits, True), counter, lanes)
+    most = to.vector_bits // width_bits
+    numbers = to.constant(sum(k << width_bits * k for k in range(most)), to.vector_bits // 8)
+    return to.vgives(f"vpadd{letter(width_bits)}", whole, numbers, size_bits=span(width_bits, lanes))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from kera_hw.cpu_gpu.machine.code import Mem, VReg
 from kera_hw.cpu_gpu.select.isa import is_signed, width_of
@@ -43,6 +44,20 @@ def mask_of_lanes(to: Emitter, lanes: list[VReg]) -> VReg:
     return to.mgives("kmovq_k", whole)
 
 
+def look_up(to: Emitter, kind: Type, table: Mem, entries: int, index: VReg, count: int) -> VReg | None:
+    """Entries of a table that one vector holds, or two, by indices in lanes as wide; None of another."""
+    width = width_of(kind)
+    if width < 32 or width * count != to.vector_bits or entries > 2 * count:
+        return None
+    length, name = to.vector_bits, letter(width)
+    if entries <= count:
+        return to.vgives(f"vperm{name}", index, table, size_bits=length)
+    low = to.vgives("vmovdqu", table, size_bits=length)
+    found = to.vgives("vmovaps", index, size_bits=length)
+    to.put(f"vpermi2{name}", found, low, replace(table, offset=table.offset + length // 8), size_bits=length)
+    return found
+
+
 def mask(at: Lanes, k: int) -> VReg:
     """A bool operand."""
     arg = at.args[k]
@@ -60,6 +75,15 @@ def compared(at: Lanes, inverted: bool = False) -> VReg:
     else:
         name, condition = f"vpcmp{'' if is_signed(at.kind) else 'u'}{letter(at.width)}", _CONDITIONS[verb]
     return at.to.mgives(name, *operands, condition ^ (INVERSE if inverted else 0), size_bits=at.length)
+
+
+def merged_sum(at: Lanes) -> VReg:
+    """a * b + c where the fourth operand, a mask, is set, else c."""
+    found = at.gives("vmovaps", at.get(2))
+    a, b = (at.get(1), at.last(0)) if at.args[0].bits is not None else (at.get(0), at.last(1))
+    name = f"vfmadd231{'ps' if at.width == 32 else 'pd'}"
+    at.to.put(name, found, a, b, mask(at, 3), size_bits=at.length)
+    return found
 
 
 def _compare(at: Lanes) -> tuple[VReg, int] | None:
@@ -125,6 +149,21 @@ def _extreme(verb: str) -> Rule:
     return rule
 
 
+def _bounded(verb: str) -> Rule:
+    inner = vectors.RULES[f"floating.{verb}"]
+
+    def rule(at: Lanes) -> tuple[VReg, int] | None:
+        bound = vectors.bound_of(at)
+        if bound is None or not bound[1]:
+            return inner(at)
+        value, limit, kind = at.get(1 - bound[0]), at.last(bound[0]), "ps" if at.width == 32 else "pd"
+        condition = FLOAT_CONDITIONS[vectors.BEYOND[verb]]
+        by = at.to.mgives(f"vcmp{kind}", value, limit, condition, size_bits=at.length)
+        return blended(at, at.kind, value, limit, by), 0
+
+    return rule
+
+
 def _absolute(at: Lanes) -> tuple[VReg, int] | None:
     return at.gives(f"vpabs{letter(at.width)}", at.last(0)), 0
 
@@ -182,5 +221,6 @@ RULES: Mapping[str, Rule] = {
     **{f"bits.{verb}": _shift(verb) for verb in ("shl", "shr")},
     "integer.min": _extreme("min"), "integer.max": _extreme("max"), "integer.abs": _absolute,
     "integer.mul": _product,
+    **{f"floating.{verb}": _bounded(verb) for verb in ("min", "max")},
 }
 """By operation of the registry."""

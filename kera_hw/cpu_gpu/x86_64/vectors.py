@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kera_hw.cpu_gpu.machine.code import Mem, VReg
-from kera_hw.cpu_gpu.select.isa import Arg, Splat, is_signed, width_of
+from kera_hw.cpu_gpu.select.isa import Arg, Known, Splat, is_signed, width_of
 from kera_hw.cpu_gpu.x86_64 import lanes as move
 from kera_hw.cpu_gpu.x86_64.lanes import letter, span
 from kera_hw.cpu_gpu.x86_64.machine import Emitter
@@ -23,6 +23,7 @@ class Lanes:
     op: Signature
     args: Sequence[Arg]
     splat: Splat
+    known: Known
 
     @property
     def kind(self) -> Type:
@@ -40,13 +41,16 @@ class Lanes:
         """An operand's lanes."""
         arg = self.args[k]
         if arg.bits is not None:
-            return move.splat_literal(self.to, arg.type, arg.bits, self.count)
+            held = self.known(arg)
+            return held or move.splat_literal(self.to, arg.type, arg.bits, self.count)
         return self.splat(arg) if arg.uniform else arg.register
 
     def last(self, k: int) -> VReg | Mem:
         """An operand that may lie in memory."""
         arg = self.args[k]
-        return self.get(k) if arg.bits is None else self.to.repeated(arg.bits, width_of(arg.type))
+        if arg.bits is None:
+            return self.get(k)
+        return self.known(arg) or self.to.repeated(arg.bits, width_of(arg.type))
 
     def all(self) -> list[VReg | Mem]:
         """Of these only the last may be memory."""
@@ -306,9 +310,43 @@ def _float(verb: str) -> Rule:
     return rule
 
 
+def bound_of(at: Lanes) -> tuple[int, bool] | None:
+    """Which of two operands is a number that is known, and whether it is the zero that a tie is to give.
+
+    Of a NaN and a number, as of two zeros, ``vmin`` and ``vmax`` give their second operand: the other one.
+    """
+    assert isinstance(at.kind, FloatType)
+    sign = 1 << (at.width - 1)
+    infinity = at.kind.canonical_nan & ~(1 << (at.kind.fraction_bits - 1))
+    for k in (1, 0):
+        bits = at.args[k].bits
+        if bits is not None and bits & (sign - 1) <= infinity and at.args[1 - k].bits is None:
+            return k, bits == (sign if at.op.opcode == "floating.min" else 0)
+    return None
+
+
+def bounded(at: Lanes, verb: str) -> VReg | None:
+    """The lesser or greater of a number that is known and one that is not."""
+    bound = bound_of(at)
+    if bound is None:
+        return None
+    k, ties = bound
+    if not ties:
+        return at.gives(f"v{verb}{_packed(at.kind)}", at.get(k), at.get(1 - k))
+    value, limit = at.get(1 - k), at.last(k)
+    beyond = at.gives(f"vcmp{_packed(at.kind)}", value, limit, FLOAT_CONDITIONS[BEYOND[verb]])
+    return at.gives("vpblendvb", value, limit, beyond)
+
+
+BEYOND = {"min": "ge", "max": "le"}
+"""What holds of a number in whose place its bound goes, which it may equal."""
+
+
 def _minimum(at: Lanes) -> tuple[VReg, int] | None:
     """The lesser one both ways round: of two zeros they are both, of a NaN and a number too, and `or` has
     the sign of either and the exponent of the NaN."""
+    if (found := bounded(at, "min")) is not None:
+        return found, 0
     a, b = at.get(0), at.get(1)
     name = f"vmin{_packed(at.kind)}"
     return at.gives("vpor", at.gives(name, a, b), at.gives(name, b, a)), 0
@@ -316,6 +354,8 @@ def _minimum(at: Lanes) -> tuple[VReg, int] | None:
 
 def _maximum(at: Lanes) -> tuple[VReg, int] | None:
     """Of what is negated the least, negated."""
+    if (found := bounded(at, "max")) is not None:
+        return found, 0
     sign = sign_mask(at.to, at.kind, False)
     a, b = (at.gives("vpxor", at.get(k), sign) for k in range(2))
     name = f"vmin{_packed(at.kind)}"
@@ -338,6 +378,10 @@ def _sign(op: str, inverted: bool) -> Rule:
 
 
 def _fused(at: Lanes) -> tuple[VReg, int] | None:
+    if at.args[2].bits is not None and at.args[0].bits is None:  # in place of a factor, mostly read last here
+        found = at.gives("vmovaps", at.get(0))
+        at.to.put(f"vfmadd213{_packed(at.kind)}", found, at.get(1), at.last(2), size_bits=at.length)
+        return found, 0
     found = at.gives("vmovaps", at.last(2))
     a, b = (at.get(1), at.last(0)) if at.args[0].bits is not None else (at.get(0), at.last(1))
     at.to.put(f"vfmadd231{_packed(at.kind)}", found, a, b, size_bits=at.length)

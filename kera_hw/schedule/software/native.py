@@ -9,7 +9,10 @@ from kera_hw.legal.legalise import legalise
 from kera_hw.legal.native import CAPABILITIES, Native
 from kera_hw.loops.program import LoopProgram
 from kera_hw.loops.transforms.planner import planned
-from kera_hw.lower.export import lower_export
+from kera_hw.lower.export import lower_with_updates
+from kera_hw.lower.form import Form
+from kera_hw.schedule.software.chains import chains_in_registers, constants_ahead
+from kera_hw.schedule.software.folding import folded
 from kera_hw.schedule.software.tiling import Registers, has_product, tiled_products
 from kera_hw.support import KeraError
 from kera_hw.target import TargetTable
@@ -33,8 +36,10 @@ def native_program(
     if faults:
         raise KeraError(faults)
     origins, scopes = (graph.origins, graph.scopes) if graph is not None else (None, None)
-    lowered = lower_export(export, origins, scopes=scopes)
+    lowered, _ = lower_with_updates(export, origins, scopes, Form(roomy=registers is not None))
     if registers is None:
         return legalise(planned(lowered).after, beyond)
-    program, _ = tiled_products(planned(lowered, has_product).after, registers)
+    program, _ = tiled_products(folded(planned(lowered, has_product).after, settled=False), registers)
+    program, _ = chains_in_registers(program, registers)
+    program, _ = constants_ahead(folded(program))
     return legalise(program, beyond)

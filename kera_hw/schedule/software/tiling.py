@@ -9,7 +9,8 @@ After Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import ceil, prod
 
 from kera_hw.loops.program import Block, For, Load, LoopProgram, Op, Statement, Var, blocks_of, statements
 from kera_hw.loops.transforms.plan import Plan, Step, apply_step, program_hash
@@ -24,8 +25,14 @@ _MOST_VECTORS = 4
 """Of columns in a tile."""
 _WORK_PER_LOAD = 1.25
 """Additions to a sum for each load, above which loads are no longer in the way."""
-_MOST_STATEMENTS = 8
+_MOST_STATEMENTS = 16
 """Of one round of the sum: more is no product."""
+_LEAST_LANES = 4
+"""Of vectors that are shorter than the machine's."""
+_MOST_WRITTEN = 4
+"""Rounds of the innermost of several loops of a sum that are written out, so that there is less to count."""
+_EVENLY = 0.85
+"""Of the rows that registers hold for so many to be taken, if then none are left over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +46,16 @@ class Registers:
 
 @dataclass(frozen=True, slots=True)
 class _Nest:
-    """``rows`` and ``columns`` are parallel, ``sum`` carries one value; ``panel`` is read by columns."""
+    """``rows`` and ``columns`` are parallel, ``panel`` is read by columns. ``between``: parallel loops
+    between the two. ``sums``: loops, each the body of the one before, that carry one value through all terms.
+    """
 
     rows: For
     columns: For
-    sum: For
+    sums: tuple[For, ...]
     panel: str
     widest_bits: int
+    between: int = 0
 
 
 def tiled_products(program: LoopProgram, registers: Registers) -> tuple[LoopProgram, Plan]:
@@ -70,9 +80,19 @@ def _nests(block: Block) -> list[_Nest]:
 
 
 def _nest(statement: Statement) -> _Nest | None:
-    if not isinstance(statement, For) or not statement.parallel or len(statement.body.body) != 1:
+    """Rows, and columns within, with nothing but parallel loops between."""
+    if not isinstance(statement, For) or not statement.parallel:
         return None
-    return _nest_of(statement, statement.body.body[0])
+    inner, between = statement, 0
+    while len(inner.body.body) == 1:
+        columns = inner.body.body[0]
+        found = _nest_of(statement, columns)
+        if found is not None:
+            return replace(found, between=between)
+        if not isinstance(columns, For) or not columns.parallel:
+            return None
+        inner, between = columns, between + 1
+    return None
 
 
 def _nest_of(statement: For, columns: Statement) -> _Nest | None:
@@ -82,11 +102,11 @@ def _nest_of(statement: For, columns: Statement) -> _Nest | None:
     loops = [item for item in columns.body.body if isinstance(item, For)]
     if len(loops) != 1 or sum(bool(blocks_of(item)) for item in columns.body.body) != 1:
         return None
-    (sum_,) = loops
-    body = sum_.body.body
-    if len(sum_.carried) != 1 or sum_.count < _LEAST_ROUNDS or len(body) > _MOST_STATEMENTS:
+    sums = _sums(loops[0])
+    body = sums[-1].body.body
+    if prod(loop.count for loop in sums) < _LEAST_ROUNDS or len(body) > _MOST_STATEMENTS:
         return None
-    if not all(isinstance(item, Load | Op) for item in body):
+    if any(len(loop.carried) != 1 for loop in sums) or not all(isinstance(item, Load | Op) for item in body):
         return None
     moves = [(item, _moving(item, statement.var), _moving(item, columns.var))
              for item in body if isinstance(item, Load)]
@@ -94,10 +114,17 @@ def _nest_of(statement: For, columns: Statement) -> _Nest | None:
     by_columns = [item for item, row, column in moves if column == 1 and not row]
     if len(moves) != 2 or len(by_columns) != 1 or (statement.count > 1 and len(by_rows) != 1):
         return None
-    widths = [
-        kind.width_bits for item in body for kind in _types(item) if isinstance(kind, IntType | FloatType)
-    ]
-    return _Nest(statement, columns, sum_, by_columns[0].buffer, max(widths))
+    kinds = [sums[0].carried[0].inner.type, *(item.result.type for item in body if isinstance(item, Load))]
+    widths = [kind.width_bits for kind in kinds if isinstance(kind, IntType | FloatType)]
+    return _Nest(statement, columns, sums, by_columns[0].buffer, max(widths))
+
+
+def _sums(loop: For) -> tuple[For, ...]:
+    """A loop, and those within it that are each a whole body."""
+    found = [loop]
+    while len(body := found[-1].body.body) == 1 and isinstance(body[0], For):
+        found.append(body[0])
+    return tuple(found)
 
 
 def _is_joined(statement: Statement) -> bool:
@@ -110,13 +137,6 @@ def _is_joined(statement: Statement) -> bool:
 def has_product(rows: For) -> bool:
     """Whether a loop has the columns of a product in its body, beside what else there may be."""
     return rows.parallel and any(_nest_of(rows, item) for item in rows.body.body)
-
-
-def _types(item: Statement) -> list[object]:
-    if isinstance(item, Load):
-        return [item.result.type]
-    assert isinstance(item, Op)
-    return [operand.type for operand in (*item.operands, *item.results)]
 
 
 def _moving(load: Load, var: Var) -> int:
@@ -155,6 +175,8 @@ class _Tiler:
     def tile(self, nest: _Nest, registers: Registers) -> None:
         before = self.program, list(self.steps)
         try:
+            for _ in range(nest.between):
+                self._take("a row of an image at a time", "interchange", nest.rows.var.name)
             self._tile(nest.rows.var.name, nest, registers.bits // nest.widest_bits)
         except Refused:
             self.program, self.steps = before
@@ -162,7 +184,9 @@ class _Tiler:
     def _tile(self, rows: str, nest: _Nest, lanes: int) -> None:
         columns = self._inside(rows)
         count = loop_named(self.program, columns).count
-        lanes = lanes if count >= lanes else 1
+        if lanes > count:
+            lanes = 1 << count.bit_length() - 1
+            lanes = lanes if lanes >= _LEAST_LANES else 1
         vectors, tall = self._shape(count // lanes, nest.rows.count)
         width = vectors * lanes
         self._take(f"{vectors} vectors of {lanes} columns", "tile", columns, width)
@@ -182,7 +206,7 @@ class _Tiler:
             around = self._inside(pieces)
         # Now: pieces { lane { rows { vector { sum } } } }.
         vector = self._inside(rows)
-        if lanes > 1 and nest.rows.count >= _ROWS_TO_PACK:
+        if lanes > 1 and nest.rows.count >= _ROWS_TO_PACK and len(nest.sums) == 1:
             self._take("a tile's columns side by side in the cache", "pack", pieces, nest.panel)
         if vectors > 1:
             self._take("vectors of a tile side by side", "unroll_and_jam", vector, vectors)
@@ -192,6 +216,11 @@ class _Tiler:
         if tall > 1 and nest.rows.count % tall > 1:
             rest = self._inside(around, -1)
             self._take("so do those left over", "unroll_and_jam", rest, nest.rows.count % tall)
+        if len(nest.sums) > 1 and nest.sums[-1].count <= _MOST_WRITTEN:
+            inside = [item for item in statements(loop_named(self.program, around).body)
+                      if isinstance(item, For) and item.carried]
+            for loop in [item for item in inside if not any(map(blocks_of, item.body.body))]:
+                self._take("a short loop is written out", "unroll", loop.var.name)
         if left_over is not None:
             self._tile(left_over, nest, lanes)
 
@@ -203,7 +232,7 @@ class _Tiler:
         """Vectors and rows of a tile whose sums lie in registers, beside its columns and a row's element."""
         apart = 0 if self.registers.fused else 1
         shapes = [
-            (vectors, min(rows, (self.registers.count - vectors - 1 - apart) // vectors))
+            (vectors, _evenly(rows, (self.registers.count - vectors - 1 - apart) // vectors))
             for vectors in range(1, min(most_vectors, _MOST_VECTORS) + 1)
         ]
         if rows == 1:  # columns are read once, the more of them side by side the better
@@ -215,3 +244,10 @@ class _Tiler:
             return ratio >= _WORK_PER_LOAD, most_vectors % vectors == 0, ratio
 
         return max(shapes, key=worth)
+
+
+def _evenly(rows: int, most: int) -> int:
+    """Rows of a tile: as many as there may be, or some less that divide all."""
+    most = min(rows, most)
+    least = max(1, ceil(most * _EVENLY))
+    return next((tall for tall in range(most, least - 1, -1) if rows % tall == 0), most)

@@ -31,6 +31,8 @@ from kera_hw.types import FloatType, IntType, Type
 
 ITEM = Var("item", IntType(64, True))
 """The number of an item in its batch: the variable of the loop around everything."""
+SHORT_BITS = 32
+"""Of a round's number as lanes that are no wider than most."""
 _WORTH = 4
 """Operations that make up for fetching one element from a place of its own in every lane."""
 
@@ -100,7 +102,7 @@ class _Search:
                 case Op(results=results, operands=operands):
                     if any(map(self.differs, operands)):
                         self.operations += 1
-                        for operand in operands:
+                        for operand in () if is_short_number(statement, self.var) else operands:
                             self.note(operand.type)
                         for result in results:
                             self.mark(result)
@@ -193,28 +195,39 @@ def _innermost(
         if any(taken):
             any_taken = True
         elif isinstance(statement, For) and statement.parallel:
-            loop = _examined(statement.var, statement.body, buffers, vector_bits)
-            if loop is not None and statement.count >= loop.count:
+            loop = _examined(statement.var, statement.body, buffers, vector_bits, statement.count)
+            if loop is not None:
                 found[id(statement)] = loop
                 any_taken = True
     return any_taken
 
 
 def _examined(
-    var: Var, body: Block, buffers: dict[str, Buffer], vector_bits: int
+    var: Var, body: Block, buffers: dict[str, Buffer], vector_bits: int, rounds: int | None = None
 ) -> VectorLoop | None:
+    """``rounds``: that there are, if that is known; of few, a shorter vector has most."""
     search = _Search(dict(buffers), var, {var})
     try:
         search.block(body)
     except _No:
         return None
-    if any(var in statement_operands(statement) for statement in _all(body)):
+    reading = (item for item in _all(body) if var in statement_operands(item))
+    if not all(isinstance(item, Op) and is_short_number(item, var) for item in reading):
         search.note(var.type)
     lanes = vector_bits // search.widest_bits
+    while rounds is not None and lanes > max(rounds, 1):
+        lanes //= 2
     worth = search.neighbours > 0 and search.neighbours + search.operations >= _WORTH * search.scattered
     if lanes < 2 or not worth:
         return None
     return VectorLoop(var, lanes, frozenset(search.varying), frozenset(search.private))
+
+
+def is_short_number(op: Op, counter: Var) -> bool:
+    """Whether a round's number is asked for in 32 bits, so that lanes need be no wider."""
+    (result,) = op.results
+    short = isinstance(result.type, IntType) and result.type.width_bits == SHORT_BITS
+    return op.opcode == "convert.cast" and op.operands == (counter,) and short
 
 
 def statement_operands(statement: object) -> tuple[Operand, ...]:

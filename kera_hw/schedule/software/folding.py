@@ -1,0 +1,247 @@
+"""What ranges decide of counters, what is computed twice, and what nobody reads.
+
+A tile's rounds stand side by side with numbers of their own, so that most questions about the edge of an
+image have one answer. What is left to ask is asked of one counter in 32 bits, in lanes as wide as most.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kera_hw.loops.program import (
+    COUNTER,
+    Affine,
+    Block,
+    For,
+    If,
+    Index,
+    Literal,
+    Load,
+    LoopProgram,
+    Op,
+    Operand,
+    Statement,
+    Store,
+    Var,
+    While,
+    blocks_of,
+    of_var,
+    statements,
+)
+from kera_hw.loops.rewrite import Copier, Names, as_affine, counter_value, with_block
+from kera_hw.loops.spans import affine_span, spans_within
+from kera_hw.ops.intervals import Interval
+from kera_hw.schedule.software.vector_loops import SHORT_BITS
+from kera_hw.types import BOOL, IntType
+
+_SHORT = IntType(SHORT_BITS, True)
+_WORD = Interval(-(1 << 63), (1 << 63) - 1)
+_NARROW = Interval(-(1 << (SHORT_BITS - 1)), (1 << (SHORT_BITS - 1)) - 1)
+_TURNED = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt", "eq": "eq", "ne": "ne"}
+Known = dict[tuple[object, ...], Operand]
+
+
+def folded(program: LoopProgram, settled: bool = True) -> LoopProgram:
+    """The program without operations on counters that ranges decide; the same one if there are none.
+
+    ``settled``: that no loop will be split or written out any more, so that what is left is asked in 32 bits.
+    """
+    if not any(isinstance(item, Op) and _asks(item) for item in statements(program.body)):
+        return program
+    body = _Folding(program, settled).block(program.body, {})
+    return replace(program, body=_read(body))
+
+
+def _asks(op: Op) -> bool:
+    return op.opcode.startswith("compare.") and op.operands[0].type == COUNTER
+
+
+class _Folding:
+    def __init__(self, program: LoopProgram, settled: bool) -> None:
+        self._settled = settled
+        self._names = Names(program)
+        self._spans: Mapping[Var, Interval] = spans_within(program.body)
+        self._sums: dict[Var, Affine] = {}  # of counters
+        self._copier = Copier({})
+        self._lanes: list[Var] = []  # counters of parallel loops around, the innermost last
+
+    def block(self, block: Block, around: Known) -> Block:
+        known = dict(around)
+        made: list[Statement] = []
+        for statement in block.body:
+            parallel = False
+            match statement:
+                case Op(results=(_,)):
+                    copied = self._copier.statement(statement)
+                    assert isinstance(copied, Op)
+                    self._op(copied, known, made)
+                    continue
+                case For(carried=carried) | While(carried=carried):
+                    initials = (replace(one, initial=self._of(one.initial)) for one in carried)
+                    statement = replace(statement, carried=tuple(initials))
+                    parallel = isinstance(statement, For) and statement.parallel
+                    if isinstance(statement, For) and parallel:
+                        self._lanes.append(statement.var)
+                case If(condition=condition):
+                    statement = replace(statement, condition=self._of(condition))
+                case _:
+                    statement = self._copier.statement(statement)
+            for which, inner in enumerate(blocks_of(statement)):
+                statement = with_block(statement, which, self.block(inner, known))
+            if parallel:
+                self._lanes.pop()
+            made.append(statement)
+        return replace(block, body=tuple(made), yields=tuple(map(self._of, block.yields)))
+
+    def _of(self, operand: Operand) -> Operand:
+        return self._copier.operand(operand)
+
+    def _op(self, op: Op, known: Known, made: list[Statement]) -> None:
+        (result,) = op.results
+        found = self._decided(op)
+        if found is None and self._settled and _asks(op):
+            op = self._short(op, known, made)
+        key = (op.opcode, op.operands, op.attrs, result.type)
+        found = found or known.get(key)
+        if found is not None:
+            self._copier.values[result] = found
+            return
+        known[key] = result
+        made.append(op)
+        if result.type == COUNTER:
+            self._note(op, result)
+
+    def _note(self, op: Op, result: Var) -> None:
+        """A sum of counters, where it does not wrap."""
+        a, b = (*map(self._affine, op.operands), None, None)[:2]
+        found: Affine | None = None
+        if a is not None and b is not None:
+            match op.opcode:
+                case "integer.add":
+                    found = a + b
+                case "integer.sub":
+                    found = a - b
+                case "integer.mul" if not b.terms:
+                    found = a * b.constant
+                case _:
+                    pass
+        if found is not None and self._fits(found, _WORD):
+            self._sums[result] = found
+
+    def _affine(self, operand: Operand) -> Affine | None:
+        if operand.type != COUNTER:
+            return None
+        whole = as_affine(operand)
+        return whole.replace(self._sums)
+
+    def _fits(self, expression: Affine, within: Interval) -> bool:
+        span = affine_span(expression, self._spans)
+        return span is not None and within.low <= span.low and span.high <= within.high
+
+    def _difference(self, op: Op) -> Affine | None:
+        a, b = map(self._affine, op.operands)
+        return None if a is None or b is None else a - b
+
+    def _decided(self, op: Op) -> Operand | None:
+        """What an operation gives, if ranges or constants tell."""
+        operands, verb = op.operands, op.opcode.partition(".")[2]
+        if _asks(op) and (difference := self._difference(op)) is not None:
+            span = affine_span(difference, self._spans)
+            answer = None if span is None else _answer(verb, span)
+            return None if answer is None else Literal(BOOL, int(answer))
+        if op.opcode in ("bits.and", "bits.or") and op.results[0].type == BOOL:
+            decisive = int(verb == "or")
+            for one, other in (operands, operands[::-1]):
+                if isinstance(one, Literal):
+                    return one if one.bits == decisive else other
+        if op.opcode == "control.select" and isinstance(operands[0], Literal):
+            return operands[1] if operands[0].bits else operands[2]
+        return None
+
+    def _short(self, op: Op, known: Known, made: list[Statement]) -> Op:
+        """The same question of one counter in 32 bits."""
+        difference, verb = self._difference(op), op.opcode.partition(".")[2]
+        terms = dict(difference.terms) if difference is not None else {}
+        lane = next((var for var in reversed(self._lanes) if terms.get(var) in (1, -1)), None)
+        if difference is None or lane is None:
+            return op
+        rest = difference - of_var(lane) * terms[lane]
+        if terms[lane] == 1:  # lane + rest ? 0
+            rest = rest * -1
+        else:  # rest - lane ? 0
+            verb = _TURNED[verb]
+        if not self._fits(rest, _NARROW) or not self._fits(of_var(lane), _NARROW):
+            return op
+        value: Operand
+        if rest.terms:
+            before, value = counter_value(self._names, "v", rest)
+            for item in before:
+                copied = self._copier.statement(item)
+                assert isinstance(copied, Op)
+                self._op(copied, known, made)
+            value = self._cast(self._of(value), known, made)
+        else:
+            value = Literal(_SHORT, rest.constant & ((1 << SHORT_BITS) - 1))
+        return replace(op, opcode=f"compare.{verb}", operands=(self._cast(lane, known, made), value))
+
+    def _cast(self, value: Operand, known: Known, made: list[Statement]) -> Operand:
+        key = ("convert.cast", (value,), (("type", _SHORT),), _SHORT)
+        if key not in known:
+            result = Var(self._names.fresh("v"), _SHORT)
+            made.append(Op((result,), "convert.cast", (value,), (("type", _SHORT),)))
+            known[key] = result
+        return known[key]
+
+
+def _answer(verb: str, span: Interval) -> bool | None:
+    """Whether every number of a range is so to 0, or none is."""
+    match verb:
+        case "lt" | "ge":
+            below = True if span.high < 0 else False if span.low >= 0 else None
+            return below if verb == "lt" or below is None else not below
+        case "gt" | "le":
+            above = True if span.low > 0 else False if span.high <= 0 else None
+            return above if verb == "gt" or above is None else not above
+        case _:
+            return None
+
+
+def _read(block: Block) -> Block:
+    """Without operations and loads that nobody reads."""
+    return _kept(block, set())[0]
+
+
+def _kept(block: Block, needed: set[Var]) -> tuple[Block, set[Var]]:
+    needed = needed | {item for item in block.yields if isinstance(item, Var)}
+    body: list[Statement] = []
+    for statement in reversed(block.body):
+        if isinstance(statement, Op | Load):
+            results = statement.results if isinstance(statement, Op) else (statement.result,)
+            if needed.isdisjoint(results):
+                continue
+        for which, inner in enumerate(blocks_of(statement)):
+            kept, more = _kept(inner, needed)
+            needed = needed | more
+            statement = with_block(statement, which, kept)
+        needed |= _reads(statement)
+        body.append(statement)
+    return replace(block, body=tuple(reversed(body))), needed
+
+
+def _reads(statement: Statement) -> set[Var]:
+    index: Index = statement.index if isinstance(statement, Load | Store) else ()
+    operands: tuple[Operand, ...] = ()
+    match statement:
+        case Op(operands=operands):
+            pass
+        case Store(value=value):
+            operands = (value,)
+        case For(carried=carried) | While(carried=carried):
+            operands = tuple(one.initial for one in carried)
+        case If(condition=condition):
+            operands = (condition,)
+        case _:
+            pass
+    return {item for item in operands if isinstance(item, Var)} | {
+        var for part in index for var, _ in part.terms
+    }
