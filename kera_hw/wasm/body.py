@@ -28,7 +28,14 @@ from kera_hw.loops.program import (
 from kera_hw.schedule.software.interleaving import most_alive
 from kera_hw.schedule.software.layout import Layout, element_bytes
 from kera_hw.schedule.software.statements import StatementWriter, results_of
-from kera_hw.schedule.software.vector_loops import ITEM, Plan, VectorLoop, flat_terms
+from kera_hw.schedule.software.vector_loops import (
+    ITEM,
+    SHORT_BITS,
+    Plan,
+    VectorLoop,
+    flat_terms,
+    is_short_number,
+)
 from kera_hw.types import BoolType, FloatType, IntType, Type
 from kera_hw.wasm import scalars, vectors
 from kera_hw.wasm.code import Code, Mark, value_type
@@ -122,6 +129,15 @@ class Body(StatementWriter):
         self.code.set(local)
         return Held(local, self._vector.count)
 
+    def _short_iota(self, held: Held) -> None:
+        """The same in 32 bits, on the stack."""
+        assert self._vector is not None
+        first = self._copy * self._vector.count
+        self.code.get(held.local)
+        self.code.op("i32x4.splat")
+        self.code.op("v128.const", sum((first + k) << SHORT_BITS * k for k in range(4)))
+        self.code.op("i32x4.add")
+
     def _scalar(self, operand: Operand) -> ScalarSource:
         return ScalarSource(self.code, operand, self._held_of(operand))
 
@@ -148,6 +164,11 @@ class Body(StatementWriter):
             assert self._vector is not None
             if op.opcode in ("compare.lt", "compare.gt") and isinstance(op.operands[0].type, FloatType):
                 self._compared[result] = op
+            counter = op.operands[0]
+            if isinstance(counter, Var) and self._held[counter].counter and is_short_number(op, counter):
+                self._short_iota(self._held[counter])
+                self._bind(result)
+                return
             if self._extreme(op):
                 self._bind(result)
                 return

@@ -24,6 +24,8 @@ from kera_hw.schedule.software.chains import chains_in_registers
 from kera_hw.schedule.software.folding import folded
 from kera_hw.schedule.software.layout import native_dtype
 from kera_hw.schedule.software.tiling import Registers, has_product, tiled_products
+from kera_hw.wasm.compile import compile_export as wasm_export
+from kera_hw.wasm.engine import Instance as WasmInstance
 from tests.loop_programs import runs
 
 AVX2 = Registers(16, 256)
@@ -141,3 +143,12 @@ def test_a_filter_has_no_sums_in_memory(tmp_path: Path) -> None:
     after, _ = chains_in_registers(program, AVX2)
     assert any(isinstance(item, Alloc) for item in statements(program.body))
     assert not any(isinstance(item, Alloc) for item in statements(after.body))
+
+
+@pytest.mark.parametrize("shape", IMAGES[:2], ids=str)
+def test_windows_keep_their_bits_in_modules(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    export = _export(tmp_path, _image(shape, "f32"))
+    made = wasm_export(export)
+    args = [_values((2, *one.shape), native_dtype(one.element), k) for k, one in enumerate(made.params)]
+    (wanted,), (found,) = run_leaves(export, args, 2), WasmInstance(made).run(args, 2)
+    assert found.tobytes() == wanted.tobytes()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from kera_hw.cpu_gpu.aarch64 import lanes, scalars, vectors
 from kera_hw.cpu_gpu.aarch64.machine import ARGUMENTS, LO, SCRATCH, Emitter, access, added
 from kera_hw.cpu_gpu.machine.code import Fixed, Label, Mem, Reg, RegClass, VReg
-from kera_hw.cpu_gpu.select.isa import COMPARED, Arg, Scalar, Splat, is_narrow, is_signed, width_of
+from kera_hw.cpu_gpu.select.isa import COMPARED, Arg, Known, Scalar, Splat, is_narrow, is_signed, width_of
 from kera_hw.legal.native import Signature
 from kera_hw.types import BoolType, FloatType, IntType, Type
 
@@ -121,14 +121,17 @@ class Arm(Emitter):
     def splat_literal(self, kind: Type, bits: int, count: int) -> VReg:
         return self.repeated(bits, width_of(kind))
 
-    def iota(self, counter: VReg, count: int) -> VReg:
-        return lanes.iota(self, counter)
+    def iota(self, counter: VReg, count: int, width_bits: int) -> VReg:
+        return lanes.iota(self, counter, width_bits)
 
     def load_lanes(self, kind: Type, place: Mem, count: int) -> VReg:
         return lanes.load_bits(self, width_of(kind) * count, place)
 
     def load_splat(self, kind: Type, place: Mem, count: int) -> VReg:
         return lanes.load_splat(self, kind, place)
+
+    def look_up(self, kind: Type, table: Mem, entries: int, index: VReg, count: int) -> VReg | None:
+        return None
 
     def gather(self, kind: Type, places: Sequence[Mem]) -> VReg:
         return lanes.gather(self, kind, places)
@@ -143,7 +146,7 @@ class Arm(Emitter):
         return lanes.insert(self, kind, register, value, lane)
 
     def mask_bits(self, count: int) -> int:
-        return self.vector_bits // count
+        return min(64, self.vector_bits // count)
 
     def lanes_register(self, kind: Type) -> VReg:
         return self.vector_register()
@@ -153,7 +156,7 @@ class Arm(Emitter):
         return self.gives("andi.w", found, 1)
 
     def mask_of_lanes(self, values: Sequence[VReg]) -> tuple[VReg, int]:
-        width = self.vector_bits // len(values)
+        width = self.mask_bits(len(values))
         whole: VReg | None = None
         for lane, value in enumerate(values):
             whole = lanes.insert(self, IntType(width, True), whole, self.gives("neg.x", value), lane)
@@ -167,12 +170,17 @@ class Arm(Emitter):
         return lanes.resize(self, register, before, after, True)
 
     def vector(
-        self, op: Signature, count: int, args: Sequence[Arg], splat: Splat
+        self, op: Signature, count: int, args: Sequence[Arg], splat: Splat, known: Known
     ) -> tuple[VReg, int] | None:
         rule = vectors.RULES.get(op.opcode)
-        return None if rule is None else rule(vectors.Lanes(self, count, op, args, splat))
+        return None if rule is None else rule(vectors.Lanes(self, count, op, args, splat, known))
 
     def chosen_lanes(
-        self, compared: Signature, op: Signature, count: int, args: Sequence[Arg], splat: Splat
+        self, compared: Signature, op: Signature, count: int, args: Sequence[Arg], splat: Splat, known: Known
+    ) -> VReg | None:
+        return None
+
+    def merged_sum(
+        self, op: Signature, count: int, args: Sequence[Arg], splat: Splat, known: Known
     ) -> VReg | None:
         return None

@@ -83,8 +83,9 @@ def resize(to: Emitter, register: VReg, before: int, after: int, signed: bool) -
     return register
 
 
-def iota(to: Emitter, counter: VReg) -> VReg:
-    """A counter and the number after it."""
-    whole = splat(to, IntType(64, True), counter)
-    numbers = to.vgives("ldr_q", to.code.constant((1 << 64).to_bytes(16, "little")))
-    return to.vgives("add.2d", whole, numbers)
+def iota(to: Emitter, counter: VReg, width_bits: int) -> VReg:
+    """A counter and the numbers after it."""
+    whole = splat(to, IntType(width_bits, True), counter)
+    numbers = sum(k << width_bits * k for k in range(to.vector_bits // width_bits))
+    lanes = to.vgives("ldr_q", to.code.constant(numbers.to_bytes(16, "little")))
+    return to.vgives(f"add.{shape(width_bits)}", whole, lanes)

@@ -9,7 +9,7 @@ from kera_hw.cpu_gpu.aarch64.lanes import lower, shape
 from kera_hw.cpu_gpu.aarch64.machine import Emitter
 from kera_hw.cpu_gpu.aarch64.scalars import FLOAT_SINGLE, FLOAT_VERBS
 from kera_hw.cpu_gpu.machine.code import VReg
-from kera_hw.cpu_gpu.select.isa import Arg, Splat, is_signed, width_of
+from kera_hw.cpu_gpu.select.isa import Arg, Known, Splat, is_signed, width_of
 from kera_hw.legal.native import Signature
 from kera_hw.types import BoolType, FloatType, IntType, Type
 
@@ -23,6 +23,7 @@ class Lanes:
     op: Signature
     args: Sequence[Arg]
     splat: Splat
+    known: Known
 
     @property
     def kind(self) -> Type:
@@ -44,7 +45,7 @@ class Lanes:
         """An operand's lanes."""
         arg = self.args[k]
         if arg.bits is not None:
-            return self.to.repeated(arg.bits, width_of(arg.type))
+            return self.known(arg) or self.to.repeated(arg.bits, width_of(arg.type))
         return self.splat(arg) if arg.uniform else arg.register
 
     def all(self) -> list[VReg]:
