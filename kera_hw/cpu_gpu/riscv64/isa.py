@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from kera_hw.cpu_gpu.machine.code import Fixed, Label, Mem, Reg, RegClass, VReg
 from kera_hw.cpu_gpu.riscv64 import scalars, vectors
 from kera_hw.cpu_gpu.riscv64.machine import ARGUMENTS, SCRATCH, ZERO, Emitter, added, address, flat
-from kera_hw.cpu_gpu.select.isa import Arg, Scalar, Splat, is_narrow, is_signed, width_of
+from kera_hw.cpu_gpu.select.isa import Arg, Known, Scalar, Splat, is_narrow, is_signed, width_of
 from kera_hw.legal.native import Signature
 from kera_hw.types import BoolType, FloatType, IntType, Type
 
@@ -119,8 +119,8 @@ class Riscv(Emitter):
     def splat_literal(self, kind: Type, bits: int, count: int) -> VReg:
         return vectors.repeated(self, bits, width_of(kind), count)
 
-    def iota(self, counter: VReg, count: int) -> VReg:
-        self.lanes(64, count)
+    def iota(self, counter: VReg, count: int, width_bits: int) -> VReg:
+        self.lanes(width_bits, count)
         return self.vgives("vaddx", self.vgives("vid"), counter)
 
     def load_lanes(self, kind: Type, place: Mem, count: int) -> VReg:
@@ -133,6 +133,9 @@ class Riscv(Emitter):
         start, width = flat(self, place), width_of(kind)
         self.lanes(width, count)
         return self.vgives(f"vlse{width}", start, ZERO)
+
+    def look_up(self, kind: Type, table: Mem, entries: int, index: VReg, count: int) -> VReg | None:
+        return None
 
     def gather(self, kind: Type, places: Sequence[Mem]) -> VReg:
         """Elements from places of their own, each put where it belongs."""
@@ -196,13 +199,18 @@ class Riscv(Emitter):
         return register
 
     def vector(
-        self, op: Signature, count: int, args: Sequence[Arg], splat: Splat
+        self, op: Signature, count: int, args: Sequence[Arg], splat: Splat, known: Known
     ) -> tuple[VReg, int] | None:
         rule = vectors.RULES.get(op.opcode)
-        return None if rule is None else rule(vectors.Lanes(self, count, op, args, splat))
+        return None if rule is None else rule(vectors.Lanes(self, count, op, args, splat, known))
 
     def chosen_lanes(
-        self, compared: Signature, op: Signature, count: int, args: Sequence[Arg], splat: Splat
+        self, compared: Signature, op: Signature, count: int, args: Sequence[Arg], splat: Splat, known: Known
+    ) -> VReg | None:
+        return None
+
+    def merged_sum(
+        self, op: Signature, count: int, args: Sequence[Arg], splat: Splat, known: Known
     ) -> VReg | None:
         return None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kera_hw.cpu_gpu.machine.code import Operand, VReg
 from kera_hw.cpu_gpu.riscv64.machine import MASK, Emitter
 from kera_hw.cpu_gpu.riscv64.scalars import FLOAT_VERBS, WHOLE_FROM
-from kera_hw.cpu_gpu.select.isa import Arg, Splat, is_signed, width_of
+from kera_hw.cpu_gpu.select.isa import Arg, Known, Splat, is_signed, width_of
 from kera_hw.legal.native import Signature
 from kera_hw.types import BoolType, FloatType, IntType, Type
 
@@ -24,6 +24,7 @@ class Lanes:
     op: Signature
     args: Sequence[Arg]
     splat: Splat
+    known: Known
 
     @property
     def kind(self) -> Type:
@@ -41,7 +42,7 @@ class Lanes:
         """An operand's lanes."""
         arg = self.args[k]
         if arg.bits is not None:
-            return repeated(self.to, arg.bits, width_of(arg.type), self.count)
+            return self.known(arg) or repeated(self.to, arg.bits, width_of(arg.type), self.count)
         return self.splat(arg) if arg.uniform else arg.register
 
     def all(self) -> list[VReg]:
