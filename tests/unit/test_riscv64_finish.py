@@ -1,13 +1,17 @@
 """What RISC-V reaches: jumps in short forms and in long ones, slots near and far, settings of lanes."""
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from kera_hw.cpu_gpu.engine import compile_export
 from kera_hw.cpu_gpu.machine.code import Code, Fixed, Label, Operand, RegClass, VReg
 from kera_hw.cpu_gpu.machine.finish import finish
 from kera_hw.cpu_gpu.riscv64.encoder import TABLE, halves
 from kera_hw.cpu_gpu.riscv64.finish import RiscvBackend
-from kera_hw.cpu_gpu.riscv64.machine import Emitter, instruction, without_repeats
+from kera_hw.cpu_gpu.riscv64.machine import NEAR, RVV, ZERO, Emitter, instruction, without_repeats
+from kera_hw.driver.session import load_program
 
 X10, F8, V1 = Fixed(10, RegClass.GENERAL), Fixed(8, RegClass.FLOAT), Fixed(1, RegClass.VECTOR)
 
@@ -68,3 +72,16 @@ def test_a_wider_result_takes_no_register_of_its_source() -> None:
     made = finish(emitter.code, RiscvBackend()).instructions
     widening = next(inst for _, inst in made if inst.op == "vsext2")
     assert widening.operands[0] != widening.operands[1] and isinstance(found, VReg)
+
+
+def test_a_loop_takes_as_many_rounds_as_there_are_lanes(tmp_path: Path) -> None:
+    """One copy of its body, for vectors of any length and for what is left over."""
+    path = tmp_path / "f.kera"
+    path.write_text("pub fn f(x: [f32; 37], y: [f32; 37]) -> [f32; 37] { x * y + 1.5 }", encoding="utf-8")
+    loaded = load_program(path)
+    assert loaded.graph is not None
+    made = [inst for _, inst in compile_export(loaded.graph.exports[0], level=RVV).machine.instructions]
+    assert [inst.op for inst in made if inst.op[:3] in ("vle", "vse")].count("vle32") == 2
+    taken = [inst for inst in made if inst.op == "vset" and inst.operands[0] not in (ZERO, NEAR)]
+    assert len(taken) == 1 and "vfmul" in [inst.op for inst in made]
+    assert sum(inst.op == "vse32" for inst in made) == 1 and not any(inst.op == "flw" for inst in made)

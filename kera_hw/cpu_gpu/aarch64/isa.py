@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from kera_hw.cpu_gpu.aarch64 import lanes, scalars, vectors
 from kera_hw.cpu_gpu.aarch64.machine import ARGUMENTS, LO, SCRATCH, Emitter, access, added
 from kera_hw.cpu_gpu.machine.code import Fixed, Label, Mem, Reg, RegClass, VReg
-from kera_hw.cpu_gpu.select.isa import COMPARED, Arg, Known, Scalar, Splat, is_narrow, is_signed, width_of
+from kera_hw.cpu_gpu.select.isa import (
+    COMPARED,
+    Arg,
+    Known,
+    Scalar,
+    Splat,
+    Strips,
+    is_narrow,
+    is_signed,
+    width_of,
+)
 from kera_hw.legal.native import Signature
 from kera_hw.types import BoolType, FloatType, IntType, Type
 
@@ -15,6 +25,10 @@ _SHORT = 1 << 12
 
 class Arm(Emitter):
     """Implements ``select.isa.Isa``."""
+
+    @property
+    def strips(self) -> Strips | None:
+        return None
 
     def arguments(self) -> tuple[VReg, VReg, VReg]:
         """By way of registers that are never given to anything, so that no argument is overwritten unread."""

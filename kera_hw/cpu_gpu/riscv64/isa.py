@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from kera_hw.cpu_gpu.machine.code import Fixed, Label, Mem, Reg, RegClass, VReg
 from kera_hw.cpu_gpu.riscv64 import scalars, vectors
+from kera_hw.cpu_gpu.riscv64.encoder import vector_type
 from kera_hw.cpu_gpu.riscv64.machine import ARGUMENTS, SCRATCH, ZERO, Emitter, added, address, flat
-from kera_hw.cpu_gpu.select.isa import Arg, Known, Scalar, Splat, is_narrow, is_signed, width_of
+from kera_hw.cpu_gpu.select.isa import Arg, Known, Scalar, Splat, Strips, is_narrow, is_signed, width_of
 from kera_hw.legal.native import Signature
 from kera_hw.types import BoolType, FloatType, IntType, Type
 
@@ -17,6 +18,22 @@ _COPIES = {RegClass.GENERAL: "mv", RegClass.FLOAT: "fmv", RegClass.VECTOR: "vmv1
 
 class Riscv(Emitter):
     """Implements ``select.isa.Isa``."""
+
+    @property
+    def strips(self) -> Strips:
+        return self
+
+    def begin(self, counter: Reg, end: Reg | int, count: int) -> VReg:
+        last = self.number(end) if isinstance(end, int) else end
+        setting = vector_type(self.vector_bits // count, count, self.vector_bits)
+        self.taken = self.gives("vset", self.gives("sub", last, counter), setting)
+        return self.taken
+
+    def over(self) -> None:
+        self.taken = None
+
+    def move(self, register: VReg, rounds: VReg, distance: int) -> None:
+        self.put("add", register, register, rounds if distance == 1 else self.times(rounds, distance))
 
     def arguments(self) -> tuple[VReg, VReg, VReg]:
         """By way of registers that are never given to anything, so that no argument is overwritten unread."""
@@ -113,7 +130,7 @@ class Riscv(Emitter):
     # Lanes
 
     def splat(self, kind: Type, register: VReg, count: int) -> VReg:
-        self.lanes(width_of(kind), count)
+        self.all_lanes(width_of(kind), count)
         return self.vgives("vfmvf" if isinstance(kind, FloatType) else "vmvx", register)
 
     def splat_literal(self, kind: Type, bits: int, count: int) -> VReg:

@@ -88,6 +88,8 @@ class Emitter:
     def __init__(self, code: Code, level: Level = RVV) -> None:
         self.code = code
         self.level = level
+        self.taken: VReg | None = None
+        """How many lanes a loop takes at once, within one that asks for as many as there are."""
 
     @property
     def vector_bits(self) -> int:
@@ -142,8 +144,16 @@ class Emitter:
         return found
 
     def lanes(self, width_bits: int, count: int) -> None:
-        """From here on, instructions on vectors are on so many lanes of that width."""
-        self.put("vseti", ZERO, count, vector_type(width_bits, count, self.vector_bits))
+        """From here on, instructions on vectors are on so many lanes of that width, or those taken."""
+        setting = vector_type(width_bits, count, self.vector_bits)
+        if self.taken is None:
+            self.put("vseti", ZERO, count, setting)
+        else:
+            self.put("vset", ZERO, self.taken, setting)
+
+    def all_lanes(self, width_bits: int, count: int) -> None:
+        """On as many as there are, where ``count`` is the least."""
+        self.put("vset", NEAR, ZERO, vector_type(width_bits, count, self.vector_bits))
 
     def one_lane(self, width_bits: int) -> None:
         """The lowest one, in a whole register."""

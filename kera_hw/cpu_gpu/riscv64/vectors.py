@@ -68,10 +68,10 @@ def repeated(to: Emitter, bits: int, width_bits: int, count: int) -> VReg:
     value = bits & (1 << width_bits) - 1
     value -= (value >> width_bits - 1) << width_bits
     if -16 <= value < 16:
-        to.lanes(width_bits, count)
+        to.all_lanes(width_bits, count)
         return to.vgives("vmvi", value)
     register = to.integer(value)
-    to.lanes(width_bits, count)
+    to.all_lanes(width_bits, count)
     return to.vgives("vmvx", register)
 
 

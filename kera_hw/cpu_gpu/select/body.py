@@ -5,13 +5,14 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from kera_hw.cpu_gpu.machine.code import Mark, Mem, RegClass, VReg
+from kera_hw.cpu_gpu.machine.code import Label, Mark, Mem, RegClass, VReg
 from kera_hw.cpu_gpu.select.addresses import Addresses, Scope
 from kera_hw.cpu_gpu.select.bounds import Bounds
 from kera_hw.cpu_gpu.select.isa import Arg, Isa, width_of
 from kera_hw.cpu_gpu.select.uses import Uses
 from kera_hw.legal.native import Signature
 from kera_hw.loops.program import (
+    Alloc,
     Block,
     Buffer,
     Carried,
@@ -26,6 +27,7 @@ from kera_hw.loops.program import (
     Store,
     Var,
     While,
+    blocks_of,
 )
 from kera_hw.schedule.software.interleaving import Side, side_by_side
 from kera_hw.schedule.software.layout import Layout, element_bytes
@@ -392,6 +394,9 @@ class Body(StatementWriter):
 
     def _for(self, loop: For) -> None:
         vector = self._plan.get(id(loop)) if self._vector is None else None
+        if vector is not None and self.in_strips(vector, loop.body):
+            self.strips(vector, self.isa.number(0), loop.count, loop.body)
+            return
         if vector is not None:
             done = 0
             for side in self.widths(vector, loop.body):
@@ -439,6 +444,19 @@ class Body(StatementWriter):
 
     def rounds(self, var: Var, first: VReg, end: VReg | int, step: int, body: Callable[[], None]) -> VReg:
         """Rounds from ``first`` in steps below ``end``, one at least; the counter after them."""
+        with self._around(var, first, step) as (scope, start):
+            body()
+        counter = scope.register
+        for pointer, distance in scope.steps:
+            self.isa.add_number(pointer, distance)
+        self.isa.add_number(counter, step)
+        self.isa.branch_below(counter, end, start)
+        self.isa.code.items.append(Mark("end"))
+        return counter
+
+    @contextmanager
+    def _around(self, var: Var, first: VReg, step: int) -> Generator[tuple[Scope, Label]]:
+        """Within it, a loop's body is written, which begins at the label."""
         code = self.isa.code
         made = code.registers
         counter = code.vreg(RegClass.GENERAL)
@@ -449,14 +467,46 @@ class Body(StatementWriter):
         scope = Scope(var, counter, step, before, len(code.items), made)
         self._addresses.scopes.append(scope)
         self._held[var] = Held(counter, counter=True)
-        body()
+        yield scope, start
         self._addresses.scopes.pop()
+
+    def in_strips(self, loop: VectorLoop, body: Block) -> bool:
+        """Whether as many rounds go at once as the machine has lanes for: none goes by its number."""
+        if self.isa.strips is None or loop.private:
+            return False
+        with self.lanes(loop):
+            return self._is_even(body)
+
+    def _is_even(self, block: Block) -> bool:
+        """Whether neighbouring rounds touch neighbouring elements, or the same."""
+        for statement in block.body:
+            if isinstance(statement, Load | Store):
+                moving = self._moving(self._buffers[statement.buffer], statement.index)
+                assert self._vector is not None
+                if moving not in ({}, {self._vector.var: 1}):
+                    return False
+            if isinstance(statement, Alloc):
+                self._buffers[statement.buffer.name] = statement.buffer
+            if not all(map(self._is_even, blocks_of(statement))):
+                return False
+        return True
+
+    def strips(self, loop: VectorLoop, first: VReg, end: VReg | int, body: Block) -> None:
+        """Rounds from ``first`` below ``end``, one at least, as many at once as there are lanes."""
+        machine = self.isa.strips
+        assert machine is not None
+        with self._around(loop.var, first, 1) as (scope, start):
+            rounds = machine.begin(scope.register, end, loop.count)
+            around, self._inners = self._inners, set()
+            with self.lanes(loop), self.side_by_side(self.widths(loop, body)[-1]):
+                self.block(body)
+            self._inners = around
+            machine.over()
         for pointer, distance in scope.steps:
-            self.isa.add_number(pointer, distance)
-        self.isa.add_number(counter, step)
-        self.isa.branch_below(counter, end, start)
-        code.items.append(Mark("end"))
-        return counter
+            machine.move(pointer, rounds, distance)
+        machine.move(scope.register, rounds, 1)
+        self.isa.branch_below(scope.register, end, start)
+        self.isa.code.items.append(Mark("end"))
 
     def _carry(self, carried: Sequence[Carried]) -> None:
         """Registers for what is carried, which begin as the initial values."""

@@ -6,6 +6,9 @@ temporaries.
 """
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from kera_hw.cpu_gpu.machine.code import Mem, VReg
 from kera_hw.cpu_gpu.select.body import Body
 from kera_hw.cpu_gpu.select.isa import Isa
@@ -30,15 +33,24 @@ def select(isa: Isa, program: LoopProgram, layout: Layout, plan: Plan) -> None:
     loop = plan.get(id(program))
     first = isa.number(0)
 
-    def items_from(first: VReg, end: VReg, step: int) -> None:
-        """Items up to ``end``, if any are left."""
+    @contextmanager
+    def any_from(first: VReg, end: VReg) -> Generator[None]:
+        """Within it, what is done where there are items left."""
         some, out = isa.code.label(), isa.code.label()
         isa.branch_below(first, end, some)
         isa.jump(out)
         isa.code.place(some)
-        body.rounds(ITEM, first, end, step, lambda: body.block(program.body))
+        yield
         isa.code.place(out)
 
+    def items_from(first: VReg, end: VReg, step: int) -> None:
+        with any_from(first, end):
+            body.rounds(ITEM, first, end, step, lambda: body.block(program.body))
+
+    if loop is not None and body.in_strips(loop, program.body):
+        with any_from(first, items):
+            body.strips(loop, first, items, program.body)
+        return
     widths = body.widths(loop, program.body) if loop is not None else ()
     for side in widths:
         assert loop is not None

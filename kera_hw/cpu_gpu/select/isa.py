@@ -39,6 +39,22 @@ Known = Callable[[Arg], VReg | None]
 """A number that is known, in all lanes, if there is a register for it throughout the loop."""
 
 
+class Strips(Protocol):
+    """Loops that take as many rounds at once as the machine has lanes for."""
+
+    def begin(self, counter: Reg, end: Reg | int, count: int) -> VReg:
+        """How many of the rounds that are left go at once, ``count`` lanes being the least that there are."""
+        ...
+
+    def over(self) -> None:
+        """From here on, lanes are as many as instructions are told."""
+        ...
+
+    def move(self, register: VReg, rounds: VReg, distance: int) -> None:
+        """On by so much a round."""
+        ...
+
+
 class Isa(Protocol):
     """Instructions are appended to ``code``; results are new registers.
 
@@ -53,6 +69,11 @@ class Isa(Protocol):
     def vector_bits(self) -> int: ...
     @property
     def vector_registers(self) -> int: ...
+    @property
+    def strips(self) -> Strips | None:
+        """For a machine that says itself how long its vectors are; ``vector_bits`` are then the least."""
+        ...
+
 
     def arguments(self) -> tuple[VReg, VReg, VReg]:
         """Those that the function is called with."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kera_hw.cpu_gpu.machine.code import Label, Mem, Reg, RegClass, VReg
-from kera_hw.cpu_gpu.select.isa import COMPARED, Arg, Known, Scalar, Splat, is_narrow, width_of
+from kera_hw.cpu_gpu.select.isa import COMPARED, Arg, Known, Scalar, Splat, Strips, is_narrow, width_of
 from kera_hw.cpu_gpu.x86_64 import lanes, masks, scalars, vectors
 from kera_hw.cpu_gpu.x86_64.machine import RAX, RCX, RDI, RDX, RSI, Emitter
 from kera_hw.legal.native import Signature
@@ -15,6 +15,10 @@ _NEAR = range(-(1 << 31), 1 << 31)
 
 class X86(Emitter):
     """Implements ``select.isa.Isa``."""
+
+    @property
+    def strips(self) -> Strips | None:
+        return None
 
     def arguments(self) -> tuple[VReg, VReg, VReg]:
         """By way of registers that are never given to anything, so that no argument is overwritten unread."""
