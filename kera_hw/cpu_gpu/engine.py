@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from kera_hw.cpu_gpu.architectures import ARCHITECTURES, LEVELS, host_architecture, host_features
+from kera_hw.cpu_gpu.doorway import Door, Doorway, Leaf, fields_are_known
 from kera_hw.cpu_gpu.machine.finish import Machine
 from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.cpu_gpu.memory import CodeMemory
+from kera_hw.cpu_gpu.x86_64.doorway import doorway_code
 from kera_hw.graph import Export
 from kera_hw.loops.program import Buffer
 from kera_hw.lower.export import TABLE as LOOPS
@@ -82,6 +84,14 @@ class Instance:
     def entry(self) -> tuple[Callable[[int, Any, int], None], int]:
         """The function and its memory: (items, addresses of leaves, memory)."""
         return self._call, self._memory
+
+    def doorway(self, leaves: Sequence[Leaf]) -> Doorway | None:
+        """A way for Python to call it with one item in arrays, where there is one."""
+        if self._function.level.architecture != "x86-64" or not fields_are_known():
+            return None
+        places = (ctypes.c_void_p * len(leaves))()
+        door = Door(tuple(leaves), self.code_address, self._memory, ctypes.addressof(places))
+        return Doorway(doorway_code(door), self, places)
 
     @property
     def code_address(self) -> int:

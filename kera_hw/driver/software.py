@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kera_hw.driver.direct import direct_of
+from kera_hw.driver.direct import Call, OpenDoor, direct_of
 from kera_hw.driver.session import optimise, single_export_graph
 from kera_hw.driver.values import Array
 from kera_hw.graph import Export, Graph, without_probes
@@ -47,7 +47,7 @@ class Made:
 
 class SoftwareExecutor:
     """Runs an instance; every run of a stream begins at reset. Threads that call it take turns: there is one
-    memory, and native code runs beside Python's other threads."""
+    memory, and native code runs beside Python's other threads, but for calls with little data."""
 
     def __init__(
         self, export: Export, params: Sequence[Buffer], instance: Instance, plan: Mapping[str, Any]
@@ -57,8 +57,9 @@ class SoftwareExecutor:
         self._instance = instance
         self._turn = threading.Lock()
         self.plan = plan
-        entry = getattr(instance, "entry", None)
-        self._straight = None if entry is None else direct_of(self._export, *entry)
+        entry: tuple[Call, int] | None = getattr(instance, "entry", None)
+        door: OpenDoor | None = getattr(instance, "doorway", None)
+        self._straight = None if entry is None else direct_of(self._export, *entry, door)
 
     def direct(self, inputs: Mapping[str, Any], out: Any) -> Any:
         """One item's result where arguments are as the code takes them; NotImplemented for others."""

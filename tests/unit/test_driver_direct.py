@@ -1,6 +1,7 @@
 """Calls that go straight to machine code: same results, same refusals; `out=`; arrays by DLPack."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import kera_hw
+from kera_hw.cpu_gpu.doorway import Doorway
 from kera_hw.cpu_gpu.engine import best_level
 from kera_hw.driver.api import Function, Program
 
@@ -161,3 +163,40 @@ def test_arrays_of_other_libraries(program: Program, target: str) -> None:
         turned(x=_Foreign(BufferError("lies on a GPU")))
     with pytest.raises(kera_hw.KeraError, match="K0913"):
         turned(x=_Foreign(x.astype(np.float32)))
+
+
+@pytest.fixture
+def doorway(program: Program) -> Callable[..., Any]:
+    """What Python calls of `scaled`: x, a, an array for the result, what refuses."""
+    executor: Any = program.function("scaled", "cpu")._executor  # pyright: ignore[reportPrivateUsage]
+    door = cast("Doorway | None", executor._straight._doorway)
+    if door is None:
+        pytest.skip("other objects, or another processor, than the way is for")
+    return door.call
+
+
+@some_level
+def test_code_looks_at_arrays_itself(doorway: Callable[..., Any]) -> None:
+    out, no = np.empty((3, 4), np.float32), object()
+    a = np.float32(0.1)
+    before = sys.getrefcount(out), sys.getrefcount(no), sys.getrefcount(X), sys.getrefcount(a)
+    assert doorway(X, a, out, no) is out
+    assert _same(out, X * a)
+    read_only = out.copy()
+    read_only.flags.writeable = False
+    over = np.empty(13, np.float32)
+    x = over[:12].reshape(3, 4)
+    refused: list[tuple[Any, Any, Any]] = [
+        (X.astype(np.float64), a, out), (X.astype(np.int32), a, out), (X[:2], a, out), (X[None], a, out),
+        (np.asfortranarray(X), a, out), (X.tolist(), a, out), (X, 1, out), (X, np.float64(1), out),
+        (X, np.array(1, np.float32), out), (X, a, read_only), (X, a, None), (X, a, np.empty(12, np.float32)),
+        (X.astype(">f4"), a, out), (x, a, x), (x, a, over[1:].reshape(3, 4)),
+        (X.view(np.recarray), a, out),
+    ]
+    while refused:
+        assert doorway(*refused.pop(), no) is no
+    assert before == (sys.getrefcount(out), sys.getrefcount(no), sys.getrefcount(X), sys.getrefcount(a))
+    side = np.empty(24, np.float32)
+    one, two = side[:12].reshape(3, 4), side[12:].reshape(3, 4)
+    one[:] = X
+    assert doorway(one, a, two, no) is two and _same(two, X * a)

@@ -113,6 +113,11 @@ def _kept(step: RewriteStep, backend: Backend) -> list[Inst | Mark]:
     return [] if backend.is_nothing(step.after) else [step.after]
 
 
+def assembled(items: Sequence[Inst | Mark], backend: Backend) -> bytes:
+    """Instructions over the machine's registers, and labels, as code."""
+    return _encoded(items, {}, backend)[0]
+
+
 @dataclass(slots=True)
 class _Piece:
     """An instruction's bytes; ``far`` where the short form does not reach."""
