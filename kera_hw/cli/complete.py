@@ -118,6 +118,12 @@ def emitters(incomplete: str) -> list[str]:
     return _beginning(incomplete, EMITTERS)
 
 
+def isas(incomplete: str) -> list[str]:
+    from kera_hw.driver.options import ISAS
+
+    return _beginning(incomplete, ISAS)
+
+
 def simulators(incomplete: str) -> list[str]:
     from kera_hw.driver.options import SIMULATORS
 

@@ -22,6 +22,7 @@ _INTERFACE = "stream (the default: valid/ready), none (at a fixed latency), axis
 _LANES = "Elements a beat of a tensor over 1,024 bits (default: as many as keep up)."
 _EMITTER = "text (the default, fast), or amaranth: Verilog by way of one Amaranth design."
 _PLAN = "Make the circuit of this plan (of `kera plan --save`, or a plan.json); its options are the plan's."
+_ISA = "Machine code for this instruction set, whatever `cpu` would choose; the same as a target of its name."
 _TARGETS = {
     "hardware": typer.Option(
         "--target", metavar="fpga:DEVICE", autocompletion=complete.hardware_targets,
@@ -56,14 +57,22 @@ class HardwareRequest:
     emitter: str | None = None
     lanes: int | None = None
     plan: Path | None = None
+    isa: str | None = None
+
+    @property
+    def _named(self) -> str | None:
+        """The target, which the instruction set may be said of. Raises KeraError."""
+        from kera_hw.driver.targets import target_of_isa
+
+        return self.target if self.isa is None else target_of_isa(self.isa, self.target)
 
     @property
     def software(self) -> str | None:
-        """The target where that is software, which takes none of the other options."""
+        """The target where that is software, which takes none of the other options. Raises KeraError."""
         from kera_hw.driver.options import SOFTWARE_PRODUCTS
 
-        alone = self == HardwareRequest(target=self.target)
-        return self.target if alone and self.target in SOFTWARE_PRODUCTS else None
+        alone = self == HardwareRequest(target=self.target, isa=self.isa)
+        return named if alone and (named := self._named) in SOFTWARE_PRODUCTS else None
 
     def for_hardware(self) -> TargetOptions:
         """Options of a command that plans or builds. Raises KeraError for a target that is no hardware."""
@@ -73,15 +82,16 @@ class HardwareRequest:
         """The device named, which must be hardware; None where a plan may name it."""
         from kera_hw.driver.targets import hardware_device
 
-        named = self.target is not None or self.device is not None
-        return None if self.plan is not None and not named else hardware_device(self.target, self.device)
+        target = self._named
+        named = target is not None or self.device is not None
+        return None if self.plan is not None and not named else hardware_device(target, self.device)
 
     def for_target(self, usual: str = "interp") -> tuple[str, TargetOptions]:
         """The target that executes, and its options; ``usual`` where none is named. Raises KeraError."""
         from kera_hw.driver.targets import resolve_target
 
-        default = usual if self.device is None and self.plan is None else "rtl"
-        name, device = resolve_target(default if self.target is None else self.target, self.device)
+        default, target = usual if self.device is None and self.plan is None else "rtl", self._named
+        name, device = resolve_target(default if target is None else target, self.device)
         return name, self._options(device)
 
     def _options(self, device: str | None) -> TargetOptions:
@@ -125,6 +135,7 @@ _OPTIONS: dict[str, Any] = {
     "plan": Annotated[
         Path | None, typer.Option("--plan", metavar="FILE", help=_PLAN, autocompletion=complete.plans)
     ],
+    "isa": Annotated[_Text, typer.Option("--isa", metavar="ISA", help=_ISA, autocompletion=complete.isas)],
 }
 
 
@@ -137,7 +148,8 @@ def takes_hardware(
     ``without`` names options that the command has no place for.
     """
     options = {"target": Annotated[_Text, _TARGETS[takes]], **_OPTIONS}
-    options = {name: option for name, option in options.items() if name not in without}
+    absent = {*without, *(["isa"] if takes == "hardware" else [])}
+    options = {name: option for name, option in options.items() if name not in absent}
     defaults = {item.name: item.default for item in fields(HardwareRequest)}
     group = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=kind)

@@ -226,6 +226,8 @@ def _compared(targets: str | None, hardware: HardwareRequest) -> tuple[list[str]
     target, options = hardware.for_target("rtl")
     if targets is None:
         names = ["interp", target]
+    elif hardware.isa is not None:
+        raise typer.BadParameter("Beside --targets its name is one of them.", param_hint="--isa")
     elif target != "rtl":
         raise typer.BadParameter("Beside --targets it names a device.", param_hint="--target")
     else:

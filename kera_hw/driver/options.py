@@ -68,6 +68,8 @@ PRODUCTS = ("verilog", "bitstream")
 """What a build may stop at."""
 CPU_TARGETS = ("cpu", "x86-64-sse2", "x86-64-avx2", "x86-64-avx512", "aarch64", "riscv64")
 """This processor's best level, and all levels by name."""
+ISAS = CPU_TARGETS[1:]
+"""What machine code is for, as `--isa` says it."""
 AMD_TARGETS = ("amdgcn", "gfx90a", "gfx942")
 """AMD's GPUs, of which the first means the second, and its processors by name."""
 GPU_TARGETS = ("ptx", *AMD_TARGETS)

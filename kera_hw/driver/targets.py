@@ -14,8 +14,10 @@ from kera_hw.driver.options import (
     AMD_TARGETS,
     CPU_TARGETS,
     DEFAULT_DEVICE,
+    ISAS,
     Executor,
     TargetOptions,
+    check_choice,
     check_device,
     check_text,
     shown,
@@ -97,6 +99,15 @@ def resolve_target(target: object, device: object = None) -> tuple[str, str | No
         message = f"The target names the device `{meant}`, and `--device` another: `{named}`."
         raise KeraError([Diagnostic("K0908", message)])
     return "rtl", meant
+
+
+def target_of_isa(isa: object, target: object) -> str:
+    """The target of `--isa`, beside which there is none, `cpu` or itself. Raises KeraError (K0908)."""
+    name = check_choice("instruction set (`--isa`)", isa, ISAS)
+    if target not in (None, CPU_TARGETS[0], name):
+        message = f"`--isa {name}` is for `--target {CPU_TARGETS[0]}`; {shown(target)} is another target."
+        raise KeraError([Diagnostic("K0908", message)])
+    return name
 
 
 def hardware_device(target: object, device: object = None) -> str:

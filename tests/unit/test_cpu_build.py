@@ -12,7 +12,7 @@ import pytest
 
 import kera_hw
 from kera_hw.cpu_gpu.architectures import LEVELS
-from kera_hw.cpu_gpu.engine import best_level
+from kera_hw.cpu_gpu.engine import best_level, missing_features
 from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.cpu_gpu.memory import CLEAR, LIBGCC
 from kera_hw.driver.recheck import recheck
@@ -200,3 +200,23 @@ def test_other_machines_libgcc_has_what_makes_code_seen(emulator: Emulator) -> N
     call = [_tool(f"{triple}-nm"), "-D", "--defined-only", str(library)]
     names = subprocess.run(call, capture_output=True, text=True, check=True).stdout
     assert f" T {CLEAR}" in names
+
+
+def test_the_instruction_set_may_be_said_beside_cpu(kera: Kera, tmp_path: Path) -> None:
+    out = _built(kera, FIR, tmp_path, "--fn", "fir", "--target", "cpu", "--isa", "riscv64", "--emit", "so")
+    plan = json.loads((out / "plan.json").read_text(encoding="utf-8"))
+    assert plan["isa"] == plan["target"] == "riscv64" and recheck(out).holds
+    for given, said in (
+        (("--isa", "riscv64"), "riscv64 under Linux"), (("--isa", "mips"), "x86-64-sse2"),
+        (("--isa", "riscv64", "--target", "wasm"), "`wasm` is another target"),
+    ):
+        done = kera("run", FIR, "--fn", "fir", *given, "-i", "x=[1]", "--batch")
+        assert done.status != 0 and said in done.err, given
+    assert kera("verify", FIR, "--targets", "interp,cpu", "--isa", "riscv64").status == 2
+
+
+@some_level
+def test_what_is_said_is_what_runs(kera: Kera) -> None:
+    name = next(level.name for level in LEVELS if not missing_features(level))
+    call = ("run", FIR, "--fn", "fir", "-i", "x=[1000, 0, 0, 0]", "--batch")
+    assert kera(*call, "--isa", name).out == kera(*call, "--target", "cpu").out == kera(*call).out
