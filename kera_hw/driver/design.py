@@ -20,6 +20,7 @@ from kera_hw.driver.session import identity, single_export_graph
 from kera_hw.graph import Export, Graph, signature
 from kera_hw.interp import flatten_value
 from kera_hw.loops.program import While
+from kera_hw.rtl.emit.control_cost import rounds_cost
 from kera_hw.rtl.emit.portplan import netlist_ports, shell_cost
 from kera_hw.rtl.emit.ports import Interface, Pace, PortPlan
 from kera_hw.rtl.emit.rounds import Rounds
@@ -193,9 +194,11 @@ class HardwareDesign:
     def estimate(self) -> Resources:
         """What the whole design should take: the pipeline, and what its ports stand for."""
         core, shell = self.plan.estimate, shell_cost(self.ports, self.device)
-        return replace(
-            core, lut=core.lut + round(shell.lut), ff=core.ff + shell.ff, bram=core.bram + shell.bram
-        )
+        lut, ff = core.lut + round(shell.lut), core.ff + shell.ff
+        if self.rounds is not None:
+            control = rounds_cost(self.rounds, self.plan.initiation_interval)
+            lut, ff = lut + control.lut, ff + control.ff
+        return replace(core, lut=lut, ff=ff, bram=core.bram + shell.bram)
 
     @property
     def style(self) -> Style:

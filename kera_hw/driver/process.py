@@ -16,6 +16,7 @@ from kera_hw.driver.search import Choice, Circuit, Task, choose
 from kera_hw.graph import Export, Graph
 from kera_hw.loops.program import Load
 from kera_hw.loops.transforms.planner import planned
+from kera_hw.rtl.emit.control_cost import process_cost
 from kera_hw.rtl.emit.layout import Layout, control_of, free_running
 from kera_hw.rtl.emit.naming import inner_name, module_name
 from kera_hw.rtl.emit.portplan import addressed, axi_lite_cost, value_of
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
 
 _RARE = 8
 """Times that a region's rounds are fewer than all, to be planned in one way alone."""
-
-_CONTROLLER_LUTS, _CONTROLLER_FFS = 12, 8
-"""What starts and ends a region, counters aside."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,6 @@ class ProcessDesign(HardwareDesign):
         """All regions, the memories they share, controllers and counters."""
         device = self.device
         lut = ff = dsp = bram = 0
-        counts = [count for part in self.process.regions for count in part.counts]
         for part in self.parts:
             found = part.plan.estimate
             lut, ff, dsp = lut + found.lut, ff + found.ff, dsp + found.dsp
@@ -169,14 +166,8 @@ class ProcessDesign(HardwareDesign):
         shared = {place.storage.name: place.storage for r in self.process.regions for place in r.storages}
         for name, storage in shared.items():
             bram += storage.blocks(device) * self.process.memories[name].reads
-        for channel in self.ports.channels:
-            if channel.in_beats:
-                counts.append(channel.beats)
-            elif channel.direction == "input":
-                ff += sum(value.width for value in channel.values)
-        bits = sum(max(1, (count - 1).bit_length()) for count in counts)
-        lut += 2 * bits + _CONTROLLER_LUTS * (len(self.parts) + 1)
-        ff += bits + _CONTROLLER_FFS * (len(self.parts) + 1)
+        control = process_cost(self.process)
+        lut, ff = lut + control.lut, ff + control.ff
         if self.interface == "axi-lite":
             shell = axi_lite_cost(self.ports, device)
             lut, ff, bram = lut + round(shell.lut), ff + shell.ff, bram + shell.bram

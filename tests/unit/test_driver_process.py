@@ -17,6 +17,8 @@ from kera_hw.driver.rtl_target import departure, pack_inputs, unpack_outputs
 from kera_hw.driver.session import load_program
 from kera_hw.graph import Graph
 from kera_hw.rtl.sim.bench import Traffic, simulate
+from kera_hw.rtl.toolchain.harness import measure
+from kera_hw.rtl.toolchain.nextpnr import CHIPS
 from kera_hw.support import KeraError
 from tests.unit.cli_support import Kera
 
@@ -284,3 +286,16 @@ def test_what_is_too_large_for_one_pipeline_becomes_a_process(kera: Kera, tmp_pa
     out = tmp_path / "out"
     done = kera("build", path, "--fn", "large", "--emit", "verilog", "-o", out)
     assert done.status == 0 and "4,000 rounds" in (out / "report.html").read_text(), done.err
+
+
+@pytest.mark.long
+def test_what_controllers_and_memories_take_is_foretold(path: Path, tmp_path: Path) -> None:
+    for name in ("rows", "centred"):
+        design = planned(path, name)
+        file = tmp_path / f"{name}.v"
+        file.write_text(design.emitted.verilog)
+        found = measure([file], design.emitted.name, CHIPS["ecp5-85k"], seeds=()).counts
+        said = design.estimate
+        assert (said.dsp, said.bram) == (found.dsp, found.bram)
+        assert abs(said.ff - found.ff) <= 0.25 * found.ff, (name, said, found)
+        assert abs(said.lut - found.lut) <= 0.25 * found.lut, (name, said, found)

@@ -1,0 +1,98 @@
+"""What the control around datapaths takes, before synthesis: controllers of loops, of regions, of channels.
+
+Figures follow the circuits that ``process`` and ``round_shell`` describe; what synthesis makes of their
+conditions was read off routed programs (``bench route``).
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kera_hw.rtl.emit.rounds import Rounds
+
+if TYPE_CHECKING:  # what a process is written with takes long to import
+    from kera_hw.rtl.emit.process import ProcessPlan, RegionPart, Repeat
+
+_REGION_LUTS, _CHANNEL_LUTS, _SEND_LUTS, _ITEM_LUTS, _UNTIL_LUTS, _COUNTED_LUTS = 5, 4, 7, 3, 20, 8
+
+
+@dataclass(frozen=True, slots=True)
+class ControlCost:
+    """LUTs and flip-flops."""
+
+    lut: int
+    ff: int
+
+    def __add__(self, other: ControlCost) -> ControlCost:
+        return ControlCost(self.lut + other.lut, self.ff + other.ff)
+
+
+def counter_cost(count: int) -> ControlCost:
+    """A counter that begins again, with the comparison that foretells its end."""
+    if count <= 1:
+        return ControlCost(0, 0)
+    bits = (count - 1).bit_length()
+    return ControlCost(bits + bits % 2 + -(-bits // 3) + 3, bits)
+
+
+def rounds_cost(rounds: Rounds, interval: int) -> ControlCost:
+    """The controller of a loop, the valid bits of its pipeline and a bit for each aside."""
+    flags = 2  # of the item that is under way, and of its last round
+    counter = counter_cost(rounds.count + (rounds.kind == "until"))
+    if rounds.kind == "counted":
+        return counter + ControlCost(_COUNTED_LUTS, flags)
+    pause = 1 if interval > 1 else 0
+    return counter + ControlCost(_UNTIL_LUTS, flags + pause)
+
+
+def process_cost(plan: ProcessPlan) -> ControlCost:
+    """All of a process but its datapaths and memories: controllers, channels, ports that take turns."""
+    total = ControlCost(_ITEM_LUTS, 1)
+    for region in plan.regions:
+        total += _region(region)
+    for repeat in plan.repeats:
+        total += _repeat(repeat)
+    for channel in plan.ports.channels:
+        total += counter_cost(channel.beats if channel.in_beats else 1)
+        if channel.direction == "output":
+            memory = plan.channels.get(channel.name)
+            shown = 0 if memory is None else 1 + 2 * plan.memories[memory].latency_cycles
+            total += ControlCost(_SEND_LUTS if shown else 1, 1 + shown)
+        else:
+            kept = 0 if channel.in_beats else sum(value.width for value in channel.values)
+            total += ControlCost(_CHANNEL_LUTS, 1 + kept)
+    return total + ControlCost(_turns(plan), 0)
+
+
+def _region(region: RegionPart) -> ControlCost:
+    """Starts, ends and counts of a region, and what it gives to others."""
+    kept = sum(
+        segment.width for out in region.netlist.outputs if out.bus != "done" for segment in out.bits
+    )
+    interval = region.plan.initiation_interval
+    total = ControlCost(_REGION_LUTS + 2 * (interval > 1), 2 + (region.rounds > 1) + (interval > 1) + kept)
+    for count in region.counts:
+        total += counter_cost(count) + ControlCost(0, 2 * (count > 1))
+    return total
+
+
+def _repeat(repeat: Repeat) -> ControlCost:
+    return counter_cost(repeat.count) + ControlCost(2, 1)
+
+
+def _turns(plan: ProcessPlan) -> int:
+    """LUTs that choose whose address and word a memory's port takes."""
+    total = 0
+    for name, given in plan.memories.items():
+        writers = readers = 0
+        for region in plan.regions:
+            for place in region.storages:
+                if place.storage.name == name:
+                    writers, readers = writers + bool(place.writes), readers + bool(place.reads)
+        for channel in plan.ports.channels:
+            if plan.channels.get(channel.name) == name:
+                writers += channel.direction == "input"
+                readers += channel.direction == "output"
+        total += max(0, writers - 1) * (given.address_bits + given.width)
+        total += max(0, readers - 1) * given.address_bits * given.reads
+    return total
