@@ -93,6 +93,17 @@ def _turns(plan: ProcessPlan) -> int:
             if plan.channels.get(channel.name) == name:
                 writers += channel.direction == "input"
                 readers += channel.direction == "output"
-        total += max(0, writers - 1) * (given.address_bits + given.width)
-        total += max(0, readers - 1) * given.address_bits * given.reads
+        total += _chosen(writers) * (given.address_bits + given.width)
+        total += _chosen(readers) * given.address_bits * given.reads
+    return total
+
+
+def _chosen(drivers: int) -> int:
+    """LUTs for a bit that one of so many drives: two and their turns a LUT, four LUTs joined by another."""
+    if drivers < 2:
+        return 0
+    level = total = -(-drivers // 2)
+    while level > 1:
+        level = -(-level // 4)
+        total += level
     return total

@@ -358,13 +358,14 @@ class _Build:
             (address, "write_address", writers), (data, "write_data", writers),
             (read, "read_address", readers),
         ):
-            for k, driver in enumerate(those):
-                value = _known(getattr(driver, what))
-                if k == 0:
-                    m.d.comb += target.eq(value)
-                else:
-                    with m.If(driver.when):
-                        m.d.comb += target.eq(value)
+            values = [_known(getattr(driver, what)) for driver in those]
+            if len(values) > 1:  # one at a time: those that do not drive are 0, so that no order is built
+                values = [Mux(driver.when, value, 0) for driver, value in zip(those, values, strict=True)]
+            if values:
+                chosen = values[0]
+                for value in values[1:]:
+                    chosen = chosen | value
+                m.d.comb += target.eq(chosen)
         enable = Signal(name=f"{stem}_enable")
         m.d.comb += enable.eq(self._enables.get(name, Const(1)))
         m.submodules[stem] = Instance(
