@@ -56,6 +56,13 @@ def inspect(
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="OUT.svg", help="Draw the graph into a file.")
     ] = None,
+    assembly: Annotated[
+        str | None,
+        typer.Option(
+            "--asm", metavar="TARGET",
+            help="Show machine code between lines of source: `cpu`, or a level by its name (needs --fn).",
+        ),
+    ] = None,
     keg: Annotated[
         Path | None, typer.Option("--keg", metavar="OUT.keg", help="Write the graph as a .keg.")
     ] = None,
@@ -103,6 +110,13 @@ def inspect(
         rows = chart_rows(design.netlist, design.plan, sources)
         output.text("\n" + pipeline_text(rows, design.plan.latency_cycles))
         data["plan"] = full_plan(design)
+    if assembly is not None:
+        from kera_hw.driver.listings import assembly_text
+
+        export = export_or_fail(loaded, function, output)
+        text = assembly_text(graph, export, assembly, source_files(loaded))
+        output.text("\n" + text.rstrip("\n"))
+        data["asm"] = text
     if keg is not None:
         write_atomically(keg, write_keg(shown))
     if svg is not None:

@@ -14,7 +14,7 @@ from kera_hw.cpu_gpu.machine.finish import Machine
 from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.cpu_gpu.memory import CodeMemory
 from kera_hw.cpu_gpu.x86_64.doorway import doorway_code
-from kera_hw.graph import Export
+from kera_hw.graph import Export, Graph
 from kera_hw.loops.program import Buffer
 from kera_hw.lower.export import TABLE as LOOPS
 from kera_hw.schedule.software.layout import Layout, lay_out, native_dtype
@@ -44,15 +44,19 @@ class CpuFunction:
 
 
 @deep_recursion()
-def compile_export(export: Export, vectors: bool = True, level: Level | None = None) -> CpuFunction:
+def compile_export(
+    export: Export, vectors: bool = True, level: Level | None = None, graph: Graph | None = None
+) -> CpuFunction:
     """The function of an export without observations, for this processor unless a level is given.
+
+    With the ``graph`` that the export is of, instructions know which source they are for.
 
     Raises KeraError (K0701, K0705).
     """
     level = level or best_level() or LEVELS[0]
     beyond = rows_of(level.capabilities)
     registers = Registers(level.vector_registers, level.vector_bits) if vectors else None
-    program = native_program(export, TABLE, beyond, registers)
+    program = native_program(export, TABLE, beyond, registers, graph)
     plan: Plan = plan_vectors(program, level.vector_bits) if vectors else {}
     private = frozenset(name for loop in plan.values() for name in loop.private)
     layout = lay_out(program, private, level.vector_bits // 8)

@@ -91,3 +91,18 @@ def test_loops_are_shown_as_processors_take_them(kera: Kera, smooth: Path) -> No
     assert "floating.mul v" in shown and ": f16 = floating.mul" in shown
     wrong = kera("inspect", path, "--loops", "--native", "--capability", "f17")
     assert wrong.status != 0 and "K0905" in wrong.err and "f16-arithmetic" in wrong.err
+
+
+@pytest.mark.parametrize("level, product", [("x86-64-avx2", "vpmull"), ("aarch64", "mul")])
+def test_machine_code_stands_under_the_lines_that_it_is_for(
+    kera: Kera, smooth: Path, level: str, product: str
+) -> None:
+    """No processor of the level is needed."""
+    done = kera("inspect", smooth, "--fn", "smooth", "--asm", level)
+    assert done.status == 0, done.err
+    stretches = [part.partition("\n") for part in done.out.split("\n; ")[1:]]
+    assert any(
+        head.endswith(":4: (w * w) + (w + 1)") and product in code for head, _, code in stretches
+    ), done.out
+    refused = kera("inspect", smooth, "--fn", "smooth", "--asm", "z80")
+    assert refused.status != 0 and "K0903" in refused.err and "x86-64-avx512" in refused.err

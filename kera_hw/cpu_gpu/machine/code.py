@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
+from kera_hw.graph.node import Origin
+
 
 class RegClass(Enum):
     """Registers that can hold one another's values."""
@@ -83,7 +85,8 @@ Operand = Reg | Mem | Label | Part | Name | int
 class Inst:
     """``op`` is a row of the target's table; ``roles`` says of each operand if it is read, written or both.
 
-    ``size_bits``: of a general register's part, or of a vector. ``comment``: for readers of text.
+    ``size_bits``: of a general register's part, or of a vector. ``comment``: for readers of text. ``place``:
+    the source that it is for, where that is known.
     """
 
     op: str
@@ -91,6 +94,7 @@ class Inst:
     roles: tuple[str, ...]
     size_bits: int = 64
     comment: str = ""
+    place: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)

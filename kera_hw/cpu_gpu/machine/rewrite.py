@@ -40,7 +40,7 @@ def rewritten(code: Code, allocation: Allocation, files: RegisterFile) -> Iterat
             if roles[vreg] != "w":
                 yield RewriteStep("fetch", None, None, vreg, _fixed(by[vreg]))
         operands = tuple(replaced(operand, by) for operand in item.operands)
-        yield RewriteStep("inst", item, Inst(item.op, operands, item.roles, item.size_bits))
+        yield RewriteStep("inst", item, Inst(item.op, operands, item.roles, item.size_bits, place=item.place))
         for vreg in spilled:
             if roles[vreg] != "r":
                 yield RewriteStep("put", None, None, vreg, _fixed(by[vreg]))

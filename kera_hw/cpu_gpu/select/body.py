@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from kera_hw.cpu_gpu.machine.code import Label, Mark, Mem, RegClass, VReg
+from kera_hw.cpu_gpu.machine.code import Inst, Label, Mark, Mem, RegClass, VReg
 from kera_hw.cpu_gpu.select.addresses import Addresses, Scope
 from kera_hw.cpu_gpu.select.bounds import Bounds
 from kera_hw.cpu_gpu.select.isa import Arg, Isa, width_of
@@ -24,6 +24,7 @@ from kera_hw.loops.program import (
     LoopProgram,
     Op,
     Operand,
+    Statement,
     Store,
     Var,
     While,
@@ -129,6 +130,15 @@ class Body(StatementWriter):
                 for other in held[1:]:
                     other[result] = held[0][result]
         self._copy, self._held = 0, around
+
+    def _statement(self, statement: Statement) -> None:
+        place = None if isinstance(statement, Alloc) else statement.place
+        start = len(self.isa.code.items)
+        super()._statement(statement)
+        if place is not None:
+            for item in self.isa.code.items[start:]:
+                if isinstance(item, Inst) and item.place is None:
+                    item.place = place
 
     # Scalars
 
