@@ -24,7 +24,10 @@ from kera_hw.cli.output import Output
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from kera_hw.driver.options import TargetOptions
     from kera_hw.driver.web.build import Items
+    from kera_hw.graph import Export, Graph
+    from kera_hw.support import SourceFile
 
 _FIGURES = ("lut", "ff", "dsp", "bram", "fmax_mhz")
 
@@ -56,6 +59,12 @@ def plan(
     explain: Annotated[
         bool, typer.Option("--explain", help="Loops: say why each step was taken, and what is copied.")
     ] = False,
+    sweep: Annotated[
+        bool,
+        typer.Option(
+            "--sweep", help="Compare intervals from 1 to --ii, or while the area falls; --svg plots it."
+        ),
+    ] = False,
     quiet: QuietOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -66,7 +75,8 @@ def plan(
     edited; --plan takes it again, here and, a circuit's, in build, verify, run and test.
     Examples: kera plan fir.kera --fn fir --clock 200MHz; kera plan fir.kera --save loops.toml;
     kera plan fir.kera --plan loops.toml --explain;
-    kera plan fir.kera --target fpga:ecp5-25k --save fir.toml; kera plan fir.kera --target ptx
+    kera plan fir.kera --target fpga:ecp5-25k --save fir.toml; kera plan fir.kera --target ptx;
+    kera plan fir.kera --sweep --svg sweep.svg
     """
     from kera_hw.driver.hardware import PLANNING_STEPS, design_hardware
     from kera_hw.driver.options import GPU_TARGETS
@@ -84,10 +94,15 @@ def plan(
             raise typer.BadParameter(message, param_hint="--loops")
         show_loop_plan(file, function, request, output)
         return
+    if sweep and (save is not None or hardware.plan is not None):
+        raise typer.BadParameter("A sweep makes many plans; name one by its --ii.", param_hint="--sweep")
     options = hardware.for_hardware()
     loaded, graph = load_or_fail(file, output, lints=True)
     export = export_or_fail(loaded, function, output)
     sources = source_files(loaded)
+    if sweep:
+        _sweep(graph, export, options, output, svg, sources)
+        return
     with output.progress("planning", PLANNING_STEPS) as step:
         design = design_hardware(graph, export, options, step, sources)
 
@@ -121,6 +136,42 @@ def _plan_for_gpu(target: str, file: Path, function: str | None, output: Output)
     for row in plan_text(plan):
         output.text(row)
     output.finish(plan, loaded.diagnostics if output.json else ())
+
+
+def _sweep(
+    graph: Graph, export: Export, options: TargetOptions, output: Output, svg: Path | None,
+    sources: dict[str, SourceFile],
+) -> None:
+    """The circuits for intervals from 1 on, as a table and a plot."""
+    from rich.table import Table
+
+    from kera_hw.driver.files import write_atomically
+    from kera_hw.driver.report.theme import standalone
+    from kera_hw.driver.report.tradeoff import tradeoff_svg
+    from kera_hw.driver.sweep import LONGEST, sweep
+
+    with output.progress("planning", options.interval or LONGEST) as step:
+        found = sweep(graph, export, options, step, sources)
+    output.text(f"{found.function} on {found.target} at {found.clock_mhz:g} MHz; area is {found.measure}")
+    table = Table(box=None, pad_edge=False)
+    for label in ("", "interval", "M items/s", "latency", "area", "LUT", "FF", "DSP", "BRAM"):
+        table.add_column(label, justify="right")
+    table.add_column("")
+    for point in found.points:
+        figures = ("-",) * 7
+        if point.area is not None:
+            counts = (point.latency_cycles, point.area, point.lut, point.ff, point.dsp, point.bram)
+            figures = (f"{point.items_per_s / 1e6:.3g}", *(f"{count:,}" for count in counts))
+        again = f"the circuit for {point.made_for}" if point.made_for != point.interval else ""
+        note = "; ".join(filter(None, [again, point.note or ""]))
+        table.add_row("*" if point.on_front else "", str(point.interval), *figures, note)
+    if not output.json:
+        output.console.print(table)
+    output.text("* nothing beats it in area, items a second and latency")
+    if svg is not None:
+        write_atomically(svg, standalone(tradeoff_svg(found)))
+        output.text(f"wrote {svg}")
+    output.finish({**found.to_json(), "svg": svg}, [])
 
 
 def _is_of_loops(hardware: HardwareRequest, save: Path | None) -> bool:

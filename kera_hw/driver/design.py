@@ -332,7 +332,7 @@ def decision_of(found: HardwareDesign) -> Decision:
     return Decision(
         found.mappings.interval, found.rounds is not None, found.interval, found.clock_mhz,
         way.blocks, way.far, way.clock_ps,
-        variant.controls, variant.finer, found.note, found.choice.against,
+        variant.controls, variant.finer, way.turns, found.note, found.choice.against,
         digest_of(found.netlist, found.plan),
     )  # fmt: skip
 

@@ -155,7 +155,9 @@ def _planned(
         mappings = lowering.mappings(known.lowered_for, known.rolled)
         wanted = replace(free, interval=known.interval)
         task = Task(mappings, int(1e6 / known.clock_mhz), wanted, lowering.files, scale)
-        best = task.planned_as(known.blocks, known.far, known.clock_ps, Variant(known.controls, known.finer))
+        best = task.planned_as(
+            known.blocks, known.far, known.clock_ps, Variant(known.controls, known.finer), known.turns
+        )
         if not isinstance(best, Circuit):
             return best
         made = design(mappings, known.interval, Choice(best, known.against), known.clock_mhz)

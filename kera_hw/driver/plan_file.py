@@ -155,6 +155,7 @@ def plan_of_data(data: Mapping[str, Any]) -> SavedPlan:
     row["plan"], row["against"] = row["plan"] or "", list(row["against"] or ())
     decision = read_decision(row)
     INTERVAL.check(decision.lowered_for)
+    INTERVAL.check(decision.turns)
     INTERVAL.check_given(decision.interval)
     DSP.check_given(decision.blocks)
     for clock_mhz in (decision.clock_mhz, 1e6 / max(1, decision.clock_ps)):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("kera_hw.driver")
 SWITCH = "KERA_PLAN_CACHE"
-FORMAT = "kera-decision-1"
+FORMAT = "kera-decision-2"
 MAX_ENTRIES = 1024
 _MAX_BYTES = 1 << 20
 _LIBRARIES = ("numpy", "highspy")
@@ -46,7 +46,8 @@ class Decision:
 
     ``lowered_for`` is the interval that loops were kept for, with ``rolled`` of the rounds of a loop that
     stays one; ``interval`` what was asked of the schedule. ``blocks``, ``far``, ``clock_ps`` and ``controls``
-    are the way it is mapped, ``finer`` which netlist of refined logic it is. ``plan`` is the digest of the
+    are the way it is mapped, ``finer`` which netlist of refined logic it is,
+    ``turns`` how many products share a multiplier. ``plan`` is the digest of the
     netlist and the plan that come out.
     """
 
@@ -59,6 +60,7 @@ class Decision:
     clock_ps: int
     controls: Controls
     finer: str | None
+    turns: int
     note: str | None
     against: tuple[dict[str, Any], ...]
     plan: str
@@ -164,7 +166,7 @@ def read_decision(row: dict[str, Any]) -> Decision:
     kinds: dict[str, tuple[type, ...]] = {
         "lowered_for": (int,), "rolled": (bool,), "interval": (int, _NONE), "clock_mhz": (float, int),
         "blocks": (int, _NONE), "far": (bool, _NONE), "clock_ps": (int,), "controls": (str,),
-        "finer": (str, _NONE), "note": (str, _NONE), "against": (list,), "plan": (str,),
+        "finer": (str, _NONE), "turns": (int,), "note": (str, _NONE), "against": (list,), "plan": (str,),
     }  # fmt: skip
     odd = sorted(row.keys() ^ kinds.keys())
     if odd:

@@ -27,6 +27,7 @@ from kera_hw.schedule.fpga.cells import Mul
 from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import netlist_brams, netlist_dsps, netlist_luts
+from kera_hw.schedule.fpga.units import Operator
 from kera_hw.schedule.objective import Merit, measure_text, merit, prices
 from kera_hw.schedule.plan import Plan
 from kera_hw.support import Diagnostic, Severity, SourceFile
@@ -48,12 +49,16 @@ _LOGIC_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A design mapped: with how many blocks, with a register behind them or not, for which clock."""
+    """A design mapped: with how many blocks, with a register behind them or not, for which clock.
+
+    ``turns``: how many products may share a block.
+    """
 
     blocks: int | None
     far: bool | None
     clock_ps: int
     netlist: Netlist
+    turns: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,21 +112,24 @@ class Task:
     def device(self) -> Device:
         return self.mappings.device
 
-    def mapped(self, blocks: int | None, far: bool | None = None, clock_ps: int | None = None) -> Way:
+    def mapped(
+        self, blocks: int | None, far: bool | None = None, clock_ps: int | None = None, turns: int = 1
+    ) -> Way:
         """The design in cells, with so many multiplier blocks."""
         period_ps = clock_ps or self.clock_ps
-        return Way(blocks, far, period_ps, self.mappings.netlist(period_ps, MapOptions(blocks, far=far)))
+        options = MapOptions(blocks, far=far, turns=turns)
+        return Way(blocks, far, period_ps, self.mappings.netlist(period_ps, options), turns)
 
     def planned(self, way: Way) -> Circuit | Refusal:
         """A schedule as asked for, or why there is none."""
         return self._circuit(way, map_and_schedule(self.mappings, self._scheduling(way), _options(way)))
 
     def planned_as(
-        self, blocks: int | None, far: bool | None, clock_ps: int, variant: Variant
+        self, blocks: int | None, far: bool | None, clock_ps: int, variant: Variant, turns: int = 1
     ) -> Circuit | Refusal | None:
         """What ``planned`` chose among a way's variants, made again; None where there is none such."""
-        options = MapOptions(blocks, variant.controls, far)
-        way = Way(blocks, far, clock_ps, self.mappings.netlist(clock_ps, options))
+        options = MapOptions(blocks, variant.controls, far, turns)
+        way = Way(blocks, far, clock_ps, self.mappings.netlist(clock_ps, options), turns)
         found = made_as(self.mappings, self._scheduling(way), _options(way), variant)
         return None if found is None else self._circuit(way, found)
 
@@ -140,7 +148,7 @@ class Task:
 
 
 def _options(way: Way) -> MapOptions:
-    return MapOptions(way.blocks, far=way.far)
+    return MapOptions(way.blocks, far=way.far, turns=way.turns)
 
 
 def choose(task: Task, progress: Callable[[str], None]) -> Choice | Refusal:
@@ -194,8 +202,14 @@ def _ways(task: Task, widest: Way, considered: list[Circuit]) -> Iterator[Way]:
     seen: list[Netlist] = []
     most = netlist_dsps(widest.netlist, task.device)
     allowed = most if task.options.dsp is None else task.options.dsp
-    floor, large = Floor(widest.netlist, task.device), len(widest.netlist.cells) > _LARGE_CELLS
-    for blocks in rungs(most, _most_steps(widest.netlist)):
+    floor = Floor(widest.netlist, task.device, task.options.interval or 1)
+    large = len(widest.netlist.cells) > _LARGE_CELLS
+    for way in _in_turns(task, task.options.interval or 1):
+        if netlist_dsps(way.netlist, task.device) <= allowed:
+            yield way
+    # Where blocks are shared, logic in place of some of them has little left to gain.
+    steps = _FEWEST_STEPS if considered else _most_steps(widest.netlist)
+    for blocks in rungs(most, steps):
         if blocks > allowed or (large and considered) or floor.excludes(blocks, considered):
             continue
         for far in _registered(task, most) if blocks else (None,):
@@ -203,6 +217,31 @@ def _ways(task: Task, widest: Way, considered: list[Circuit]) -> Iterator[Way]:
             if way.netlist not in seen:
                 seen.append(way.netlist)
                 yield way
+    if task.options.interval is None and considered:  # a recurrence may leave room for turns
+        forced = min(considered, key=lambda item: item.merit).plan.initiation_interval
+        for way in _in_turns(task, forced):
+            if netlist_dsps(way.netlist, task.device) <= allowed:
+                yield way
+
+
+def _in_turns(task: Task, interval: int) -> Iterator[Way]:
+    """The ways in which products take turns: as many to a block as the interval leaves room for, or fewer.
+
+    How many are tried depends on the interval alone, by halves, so that what fits a shorter one is among
+    what is tried at a longer one of twice its length.
+    """
+    if interval < 2 or task.mappings.region is not None:
+        return
+    seen: list[int] = []
+    turns = interval
+    while turns > 1:
+        way = task.mapped(None, turns=turns)
+        units = [unit for unit, calls in way.netlist.calls() if isinstance(unit, Operator) and calls[1:]]
+        count = netlist_dsps(way.netlist, task.device)
+        if units and count not in seen:
+            seen.append(count)
+            yield way
+        turns = -(-turns // 2) if turns > 2 else 1
 
 
 def _registered(task: Task, most: int) -> tuple[bool | None, ...]:
@@ -227,7 +266,8 @@ def rungs(most: int, most_steps: int) -> list[int]:
 class Floor:
     """What a way with fewer blocks costs at the least, from the netlist with the most."""
 
-    def __init__(self, widest: Netlist, device: Device) -> None:
+    def __init__(self, widest: Netlist, device: Device, interval: int = 1) -> None:
+        self._interval = interval
         products = [cell for cell in widest.cells if isinstance(cell, Mul)]
         in_logic = sorted(_LOGIC_SHARE * _partial_products(cell) for cell in products)
         self._saved = [0.0]
@@ -239,7 +279,7 @@ class Floor:
 
     def excludes(self, blocks: int, considered: Sequence[Circuit]) -> bool:
         """Whether no circuit of at most ``blocks`` blocks can be better than one of those."""
-        bound = (False, self.cost(blocks), 0)
+        bound = (False, self._interval * self.cost(blocks), 0)
         return any(item.merit <= bound for item in considered)
 
     def cost(self, blocks: int) -> float:

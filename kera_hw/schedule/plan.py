@@ -33,8 +33,10 @@ class Resources:
 class Lifetime:
     """A run of output bits with the same readers: ``width`` bits of ``cell`` from bit ``low``.
 
-    The value is present unregistered in stage ``available`` and passes ``registers`` more: number k (1 to
-    ``registers``) shows it in stage available + k. There are 0 for bits used only where they arise.
+    The value is present unregistered from stage ``available`` for ``standing`` stages more: none, but of a
+    state register those until it is written. It then passes ``registers`` more, each of which shows it for
+    ``stages_each``: one that takes the next value in every cycle for 1, one that is enabled when the stage
+    before holds an item for a whole initiation interval, in which no other item can want it.
     """
 
     cell: int
@@ -42,10 +44,26 @@ class Lifetime:
     width: int
     available: int
     registers: int
+    standing: int = 0
+    stages_each: int = 1
 
     @property
     def register_bits(self) -> int:
         return self.width * self.registers
+
+    @property
+    def unregistered_until(self) -> int:
+        """The last stage in which the value is present without a register."""
+        return self.available + self.standing
+
+    @property
+    def until(self) -> int:
+        """The last stage in which it is there."""
+        return self.unregistered_until + self.registers * self.stages_each
+
+    def loads(self) -> range:
+        """The stages at whose ends its registers take the value, one after another."""
+        return range(self.unregistered_until, self.until, self.stages_each)
 
 
 @dataclass(frozen=True, slots=True)

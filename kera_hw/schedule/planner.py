@@ -30,11 +30,13 @@ from kera_hw.schedule.fpga.resource_model import (
     reset_ffs,
     reset_luts,
 )
-from kera_hw.schedule.plan import Lifetime, PathStep, Plan, Recurrence, Resources, UnitPlan
+from kera_hw.schedule.lifetimes import enabled_stages, lifetimes
+from kera_hw.schedule.plan import PathStep, Plan, Recurrence, Resources, UnitPlan
 from kera_hw.schedule.problem import Problem, build_problem, staged_fanout, timing_pairs, with_fanout
-from kera_hw.schedule.reservations import Reserved, shared_units
-from kera_hw.schedule.sdc import least_registers, register_bits
+from kera_hw.schedule.reservations import Reserved, shared_units, with_units
+from kera_hw.schedule.sdc import least_registers
 from kera_hw.schedule.timing import fmax_mhz, likely, stage_arrivals, stage_paths
+from kera_hw.schedule.turns import Placed, choice_luts, phase_ffs, phase_luts, turns
 from kera_hw.support.diagnostic import Diagnostic
 
 _NEAR = 1  # stages around a reader's earliest one whose readers are taken for loads of the same wire
@@ -210,7 +212,9 @@ def _earliest(problem: Problem, asked: _Request) -> _Earliest | Refusal:
     """Constraints, interval and earliest stages, or why there are none."""
     if problem.cell_count and int(problem.base_ps.max()) > asked.limit_ps:
         return too_slow(problem, asked.clock_ps, asked.sources)
-    constraints = build_constraints(problem, timing_pairs(problem, asked.limit_ps))
+    constraints = with_units(
+        build_constraints(problem, timing_pairs(problem, asked.limit_ps)), problem.netlist
+    )
     least_ii = least_initiation_interval(problem.netlist)
     if asked.ii is not None and asked.ii < least_ii:
         return no_turn(problem.netlist, asked.ii, asked.sources)
@@ -297,24 +301,23 @@ def make_plan(
     netlist, model = problem.netlist, problem.model
     count, cells = stage[problem.end], problem.cell_count
     latency: list[int] = problem.latency.tolist()
-    lifetimes = tuple(
-        Lifetime(
-            run.cell, run.low, run.width, stage[run.cell] + latency[run.cell],
-            max(stage[r] for r in run.readers) - stage[run.cell] - latency[run.cell],
-        )
-        for run in problem.runs
-    )
+    lives = lifetimes(problem, stage, initiation_interval)
     arrivals = stage_arrivals(problem, stage)
     paths = stage_paths(problem, stage, arrivals)
-    kept = register_bits(problem, stage)
+    kept = sum(life.register_bits for life in lives)
+    written = {stage[problem.write_node(k)] for k in range(len(netlist.states))}
+    gates = len(enabled_stages(lives) - written) if interface != "none" else 0
+    available = tuple(s + own for s, own in zip(stage, latency))
+    taken = turns(netlist, Placed(stage, available, lives))
     state_bits = sum(state.width for state in netlist.states)
-    luts = netlist_luts(netlist, model.device) + reset_luts(reset_cycles(netlist))
+    luts = netlist_luts(netlist, model.device) + reset_luts(reset_cycles(netlist)) + gates
+    luts += choice_luts(taken, model.device) + phase_luts(taken)
     eased = likely(problem, luts)
     estimate = Resources(
         lut=luts,
         ff=kept + state_bits + inner_ffs(netlist) - shared_ffs(netlist)
         + handshake_ffs(netlist, interface, count, initiation_interval)
-        + reset_ffs(reset_cycles(netlist)),
+        + reset_ffs(reset_cycles(netlist)) + phase_ffs(taken),
         dsp=netlist_dsps(netlist, model.device),
         bram=netlist_brams(netlist, model.device),
         fmax_mhz=fmax_mhz(eased, stage_arrivals(eased, stage)),
@@ -326,10 +329,10 @@ def make_plan(
         latency_cycles=count,
         initiation_interval=initiation_interval,
         stage=tuple(stage[:cells]),
-        available=tuple(s + own for s, own in zip(stage, latency)),
+        available=available,
         arrival_ps=tuple(arrivals.output_ps),
         state_write=tuple(stage[problem.write_node(k)] for k in range(len(netlist.states))),
-        lifetimes=lifetimes,
+        lifetimes=lives,
         register_bits=kept,
         setup_ps=model.setup_ps,
         critical_paths=tuple(tuple(PathStep(*step) for step in path) for path in paths),

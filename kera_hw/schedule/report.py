@@ -41,7 +41,7 @@ def pipeline_rows(netlist: Netlist, plan: Plan) -> list[PipelineRow]:
     """Rows of the pipeline chart, by stage, then by time within it; what only shows a register has none."""
     kept: dict[int, int] = {}
     for life in plan.lifetimes:
-        kept[life.cell] = max(kept.get(life.cell, 0), life.available + life.registers)
+        kept[life.cell] = max(kept.get(life.cell, 0), life.until)
     critical = {step.cell for path in plan.critical_paths for step in path}
     rows = [
         PipelineRow(
@@ -73,7 +73,7 @@ def stage_register_bits(plan: Plan) -> list[int]:
     """Register bits at the end of each stage; they sum to the plan's ``register_bits``."""
     bits = [0] * plan.latency_cycles
     for life in plan.lifetimes:
-        for stage in range(life.available, life.available + life.registers):
+        for stage in life.loads():
             bits[stage] += life.width
     return bits
 

@@ -1,6 +1,7 @@
 """The stages that keep the fewest register bits at a given latency: a program over difference constraints.
 
-Every run of bits costs width * (last reader's stage - stage it is available in). All rows have the form
+Every run of bits costs width * (last reader's stage - stage it is available in, or for a state register the
+one that writes it). All rows have the form
 x_v - x_u >= c, so the matrix is totally unimodular and an optimal vertex is integral. The solver works with
 floating point: what it gives is rounded and held against every row in integers. Where nothing is to be had
 from it (the program is too large, the limit of steps reached, the answer fails that check), the earliest
@@ -20,6 +21,7 @@ import highspy
 import numpy as np
 
 from kera_hw.schedule.asap import Constraints
+from kera_hw.schedule.fpga.cells import StateOut
 from kera_hw.schedule.problem import IntArray, Problem
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
@@ -30,15 +32,6 @@ STEP_LIMIT = 60_000
 ROW_LIMIT = 100_000
 """Rows of a program beyond which the solver takes minutes. Designs that fit a device stay far below."""
 _SWEEPS = 8
-
-
-def register_bits(problem: Problem, stage: Sequence[int]) -> int:
-    """Pipeline and output register bits of a schedule; ``stage`` is indexed by node, the end included."""
-    latency: list[int] = problem.latency.tolist()
-    return sum(
-        run.width * (max(stage[r] for r in run.readers) - stage[run.cell] - latency[run.cell])
-        for run in problem.runs
-    )
 
 
 @dataclass
@@ -72,7 +65,7 @@ def least_registers(
     ``lower`` must itself be a schedule. ``step_limit`` bounds the solver's pivots; 0 leaves the solver out.
     """
     program = _Program(list(lower), list(upper), [0.0] * constraints.node_count)
-    _add_costs(problem, program)
+    _add_costs(problem, program, initiation_interval)
     for u, v, c in constraints.rows():
         program.require(v, u, c)
     for u, v, c in constraints.backward(initiation_interval):
@@ -84,13 +77,18 @@ def least_registers(
     return solved[: constraints.node_count], True
 
 
-def _add_costs(problem: Problem, program: _Program) -> None:
+def _add_costs(problem: Problem, program: _Program, initiation_interval: int) -> None:
     """Charge each run from where it arises to its last reader; where several may be last, a variable is."""
     shared: dict[tuple[tuple[int, ...], int], int] = {}
     for run in problem.runs:
-        program.cost[run.cell] -= run.width
-        floor = max(program.lower[r] for r in run.readers)
-        late = tuple(r for r in run.readers if program.upper[r] > floor)
+        since, readers = run.cell, run.readers
+        cell = problem.netlist.cells[run.cell]
+        if initiation_interval > 1 and isinstance(cell, StateOut):
+            since = problem.write_node(cell.state)  # until then the state register itself shows it
+            readers = tuple(sorted({*readers, since}))
+        program.cost[since] -= run.width
+        floor = max(program.lower[r] for r in readers)
+        late = tuple(r for r in readers if program.upper[r] > floor)
         if not late:  # some reader sits at the floor for certain, and no other can come later
             continue
         if len(late) == 1 and program.lower[late[0]] == floor:

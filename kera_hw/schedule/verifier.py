@@ -10,9 +10,10 @@ Checked
   in the stage after, by outputs alone;
 * memories: item by item, as close as they may follow each other, every read gets what is written before it in
   the program and nothing else, and no two writes of a word come in another order, nor at once;
-* units: no two calls have one at the same time, whichever items they are for, and a step fits the clock;
+* units: no two calls have one at the same time, however far apart items come, a step fits the clock, and
+  accumulators take their operands in the very stage in which these appear;
 * registers: bit by bit, those that its last reader needs are exactly those of the lifetimes, every run of
-  bits once, and their total is the plan's;
+  bits once, none holds an item for longer than the initiation interval, and their total is the plan's;
 * paths: each stage's critical path is a chain of wires in that stage which ends at the stage's worst arrival.
 
 Not checked: that latency, interval or register bits are the least possible; that the delay model is right
@@ -20,16 +21,16 @@ about the device; the resource estimate; what the cells compute (``simulate`` do
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from kera_hw.schedule.fpga.bits import Bits
-from kera_hw.schedule.fpga.cells import Call, Input, StateNext, WriteControl
+from kera_hw.schedule.fpga.cells import Call, Input, StateNext, StateOut, WriteControl
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.netlist import Netlist
-from kera_hw.schedule.fpga.units import IterativeUnit, Port, WritePort
+from kera_hw.schedule.fpga.units import IterativeUnit, Operator, Port, WritePort
 from kera_hw.schedule.plan import Plan
 
 
@@ -125,7 +126,13 @@ def _units(netlist: Netlist, plan: Plan) -> Iterator[str]:
     if wanted != [(u.name, u.latency_cycles, u.initiation_interval, u.calls) for u in plan.units]:
         yield "the plan's units are not the netlist's"
         return
-    for unit in plan.units:
+    for unit, (kind, _) in zip(plan.units, netlist.calls()):
+        stages = [plan.stage[call] for call in unit.calls]
+        span = max(stages) + unit.initiation_interval - min(stages)
+        if span > plan.initiation_interval and stages[1:] and not isinstance(kind, Port):
+            yield f"unit {unit.name} has an item for {span} cycles, longer than the interval: two may meet"
+        if isinstance(kind, Operator) and kind.immediate:
+            yield from _taken_at_once(netlist, plan, unit.calls)
         taken: dict[int, int] = {}  # cycle of the interval: the call that has the unit then
         for call in unit.calls:
             for cycle in range(plan.stage[call], plan.stage[call] + unit.initiation_interval):
@@ -137,6 +144,13 @@ def _units(netlist: Netlist, plan: Plan) -> Iterator[str]:
                     )
                     break
                 taken[slot] = call
+
+
+def _taken_at_once(netlist: Netlist, plan: Plan, calls: Sequence[int]) -> Iterator[str]:
+    for call in calls:
+        for giver in (s.cell for bits in netlist.arguments(call) for s in bits if s.cell is not None):
+            if plan.available[giver] != plan.stage[call]:
+                yield f"call {call} takes cell {giver} in a stage after that in which it appears"
 
 
 def _steps(netlist: Netlist, plan: Plan, model: DelayModel) -> Iterator[str]:
@@ -189,19 +203,31 @@ def _registers(netlist: Netlist, plan: Plan) -> Iterator[str]:
         for segment in bits:
             if segment.cell is not None:
                 view = wanted[segment.cell][segment.low : segment.low + segment.width]
-                np.maximum(view, stage - plan.available[segment.cell], out=view)
+                np.maximum(view, stage, out=view)
     planned = [np.full(cell.width, -1, dtype=np.int64) for cell in netlist.cells]
+    total = 0
     for life in plan.lifetimes:
-        view = planned[life.cell][life.low : life.low + life.width]
+        need = wanted[life.cell][life.low : life.low + life.width]
+        have = planned[life.cell][life.low : life.low + life.width]
         if life.available != plan.available[life.cell]:
             yield f"a lifetime of cell {life.cell} starts in stage {life.available}"
-        if len(view) != life.width or (view != -1).any():
+        if len(have) != life.width or (have != -1).any():
             yield f"lifetimes of cell {life.cell} overlap or exceed its width"
-        view[:] = life.registers
+            continue
+        have[:] = need
+        state = netlist.cells[life.cell]
+        stands_until = plan.state_write[state.state] if isinstance(state, StateOut) else life.available
+        if not 0 <= life.standing <= max(0, stands_until - life.available):
+            yield f"cell {life.cell} is not there unregistered for {life.standing} stages more"
+        if not 1 <= life.stages_each <= plan.initiation_interval:
+            yield f"a register of cell {life.cell} holds an item for {life.stages_each} stages"
+        waits = int(need.max(initial=-1)) - life.available - life.standing
+        if (need != need.max(initial=-1)).any() or -(-waits // life.stages_each) != life.registers:
+            yield f"the registers kept for cell {life.cell} are not those that its readers need"
+        total += life.width * life.registers
     for index, (need, have) in enumerate(zip(wanted, planned)):
         if not np.array_equal(need, have):
             yield f"the registers kept for cell {index} are not those that its readers need"
-    total = int(sum(int(np.maximum(need, 0).sum()) for need in wanted))
     if total != plan.register_bits:
         yield f"the plan says {plan.register_bits} register bits, its readers need {total}"
 

@@ -13,9 +13,10 @@ from kera_hw.schedule.fpga.cells import Input
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import Device, find_device
 from kera_hw.schedule.fpga.netlist import Netlist, Output
+from kera_hw.schedule.lifetimes import register_bits
 from kera_hw.schedule.planner import schedule
 from kera_hw.schedule.problem import Problem, build_problem, timing_pairs
-from kera_hw.schedule.sdc import least_registers, register_bits
+from kera_hw.schedule.sdc import least_registers
 from kera_hw.schedule.verifier import verify_plan
 from tests.schedule_nets import Builder, random_netlist
 

@@ -14,10 +14,11 @@ from kera_hw.schedule.fpga.cells import Add, Cell, Input, Mul, StateOut
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import device_names, find_device
 from kera_hw.schedule.fpga.netlist import Netlist, Output, StateReg
+from kera_hw.schedule.lifetimes import register_bits
 from kera_hw.schedule.plan import Plan
 from kera_hw.schedule.planner import schedule
 from kera_hw.schedule.problem import Problem, build_problem, staged_fanout, timing_pairs, with_fanout
-from kera_hw.schedule.sdc import least_registers, register_bits
+from kera_hw.schedule.sdc import least_registers
 from kera_hw.schedule.timing import fmax_mhz, likely, stage_arrivals
 from kera_hw.schedule.verifier import verify_plan
 from tests.schedule_nets import Builder, random_netlist

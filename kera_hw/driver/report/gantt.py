@@ -60,7 +60,7 @@ def _bar(netlist: Netlist, plan: Plan, name: str, cells: tuple[int, ...]) -> Bar
     start = min(_start(netlist, plan, c) for c in cells)
     end = max(plan.available[c] + plan.arrival_ps[c] / plan.clock_ps for c in cells)
     kept = [life for life in plan.lifetimes if life.cell in cells and life.registers]
-    ends = [life.available + life.registers for life in kept]
+    ends = [life.until for life in kept]
     return Bar(label, first.look().paint, cells, start, max(start, end), float(max(ends, default=0)))
 
 

@@ -14,6 +14,7 @@ from amaranth.hdl import Cat, Elaboratable, Module, Mux, ResetSignal, Signal, Va
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.amaranth_cells import Around, Place, Start, vector
+from kera_hw.rtl.emit.amaranth_operators import Turns
 from kera_hw.rtl.emit.amaranth_storages import StorageBuilder
 from kera_hw.rtl.emit.amaranth_styles import AMARANTH_STYLES
 from kera_hw.rtl.emit.handshake import Connections
@@ -60,6 +61,10 @@ class _Datapath(Elaboratable):
         self._wires = wires
         self._inputs = {bus: signal for (bus, _), signal in zip(self._netlist.inputs, wires.inputs)}
         self._signals: dict[str, Signal] = {}
+        self._turns = Turns(
+            self._netlist, self._plan, self._builders, self._vector,
+            lambda stage: wires.control[valid_name(stage)],
+        )
         self._shown: dict[str, Signal] = {}  # of a unit with several calls: what it shows
 
     def elaborate(self, platform: object) -> Module:
@@ -152,6 +157,12 @@ class _Datapath(Elaboratable):
             target = self._shown[unit.name]
         if index != call.calls[-1]:
             return
+        turn = self._layout.turns.get(unit.name)
+        if turn is not None:
+            place = self._place(m, target, stage)
+            start = Start(self._turns.operands(turn, place), None)
+            self._builders.units[type(unit)](unit, start, place)
+            return
         turns = [(self._plan.stage[user], self._netlist.arguments(user)) for user in call.calls]
         valids = self._wires.control
         *others, (last, final) = turns
@@ -167,10 +178,13 @@ class _Datapath(Elaboratable):
         """The registers that end a stage."""
         if not runs:
             return
-        with self._moves(m):
-            for run in runs:
-                source = Cat(*self._read(Segment(run.cell, run.low, run.width), stage))
-                m.d.sync += self._signals[run.name].eq(source)
+        for held in (False, True):
+            group = [run for run in runs if (run.stages > 1) == held]
+            if group:
+                with m.If(self._goes_on(stage)) if held else self._moves(m):
+                    for run in group:
+                        source = Cat(*self._read(Segment(run.cell, run.low, run.width), stage))
+                        m.d.sync += self._signals[run.name].eq(source)
 
     def _state_updates(self, m: Module, stage: int) -> None:
         layout = self._layout

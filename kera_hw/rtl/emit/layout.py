@@ -13,11 +13,13 @@ from kera_hw.rtl.emit.naming import Names, plain_name, unique_stems
 from kera_hw.rtl.emit.ports import Protocol
 from kera_hw.schedule.accesses import Access, clear_cycles, memories
 from kera_hw.schedule.fpga.bits import Segment
-from kera_hw.schedule.fpga.cells import Cell, StateNext
+from kera_hw.schedule.fpga.cells import Cell, StateNext, StateOut
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import has_valid
-from kera_hw.schedule.fpga.units import Storage
+from kera_hw.schedule.fpga.units import Operator, Storage
+from kera_hw.schedule.lifetimes import enabled_stages
 from kera_hw.schedule.plan import Plan
+from kera_hw.schedule.turns import Placed, Turn, turns, valid_stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +50,26 @@ class Control:
 
 def control_of(netlist: Netlist, plan: Plan, interface: str) -> Control:
     """The control that a plan needs: none at all without a handshake where every cycle is an item's own."""
-    calls = (users for unit, users in netlist.calls() if unit.timed_by_items or len(users) > 1)
-    stages = tuple(sorted({*plan.state_write, *(plan.stage[call] for users in calls for call in users)}))
-    stateful = bool(netlist.states)
+    calls = (
+        users for unit, users in netlist.calls()
+        if unit.timed_by_items or (len(users) > 1 and not isinstance(unit, Operator))
+    )
+    called = {plan.stage[call] for users in calls for call in users}
+    taken = turns_of(netlist, plan)
+    told = enabled_stages(plan.lifetimes) | valid_stages(taken)
+    stages = tuple(sorted({*plan.state_write, *called, *told}))
+    restored = bool(netlist.states or taken)
     if interface != "none":
-        return Control("stream", stateful, stages, clear_cycles(netlist), plan.reset_cycles)
+        return Control("stream", restored, stages, clear_cycles(netlist), plan.reset_cycles)
     strobed = has_valid(netlist, interface, plan.initiation_interval)
     assert strobed or not stages, "what lasts beyond an item belongs to a state or to an interval over 1"
     protocol: Protocol = "valid" if strobed else "none"
-    return Control(protocol, stateful, stages, clear_cycles(netlist), plan.reset_cycles)
+    return Control(protocol, restored, stages, clear_cycles(netlist), plan.reset_cycles)
+
+
+def turns_of(netlist: Netlist, plan: Plan) -> tuple[Turn, ...]:
+    """The operators of a plan that calls share."""
+    return turns(netlist, Placed(plan.stage, plan.available, plan.lifetimes))
 
 
 def free_running(control: Control) -> Control:
@@ -71,13 +84,17 @@ def valid_name(stage: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A register: bits [low, low + width) of cell ``cell`` as one signal, shown in stage ``stage``."""
+    """A register: bits [low, low + width) of cell ``cell`` as one signal, shown from stage ``stage`` on.
+
+    ``stages``: for how many. Where that is more than one it takes its value for items only.
+    """
 
     cell: int
     stage: int
     low: int
     width: int
     name: str
+    stages: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +163,13 @@ class Layout:
         for index, cell in enumerate(netlist.cells):
             if isinstance(cell, StateNext):
                 self.wires[index] = self.states[cell.state]
+        self._runs: list[Run] = []
         self._kept = self._registers()
         self._calls: dict[int, CallPlace] = {}
         for _, users in netlist.calls():
             ordered = tuple(sorted(users, key=lambda user: (plan.stage[user], user)))
             self._calls.update(dict.fromkeys(users, CallPlace(ordered)))
+        self.turns = {turn.unit.name: turn for turn in turns_of(netlist, plan)}
         self.storages = [self._storage(*memory) for memory in memories(netlist)]
         for index in range(len(netlist.cells)):
             self.note(self.wires[index], netlist.cells[index])
@@ -179,31 +198,35 @@ class Layout:
 
     def _registers(self) -> dict[tuple[int, int], list[Run]]:
         """For each (cell, stage): the registers that show its bits there; neighbouring runs share one."""
-        spans: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        spans: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
         for life in sorted(self.plan.lifetimes, key=lambda item: (item.cell, item.low)):
-            for number in range(1, life.registers + 1):
-                runs = spans.setdefault((life.cell, life.available + number), [])
+            for load in life.loads():
+                runs = spans.setdefault((life.cell, load + 1, life.stages_each), [])
                 if runs and sum(runs[-1]) == life.low:
                     runs[-1] = (runs[-1][0], runs[-1][1] + life.width)
                 else:
                     runs.append((life.low, life.width))
-        return {
-            (cell, stage): [self._run(cell, stage, low, width) for low, width in runs]
-            for (cell, stage), runs in spans.items()
-        }
+        kept: dict[tuple[int, int], list[Run]] = {}
+        for (cell, first, stages), runs in spans.items():
+            for low, width in runs:
+                run = self._run(cell, first, low, width, stages)
+                self._runs.append(run)
+                for stage in range(first, first + stages):
+                    kept.setdefault((cell, stage), []).append(run)
+        return {place: sorted(runs, key=lambda run: run.low) for place, runs in kept.items()}
 
-    def _run(self, cell: int, stage: int, low: int, width: int) -> Run:
+    def _run(self, cell: int, stage: int, low: int, width: int, stages: int) -> Run:
         self.register_bits += width
         name = f"{self._stems[cell]}_s{stage}"
         if width != self.netlist.cells[cell].width:
             name += f"_{low + width - 1}_{low}"
         name = self.fresh(name)
         self.note(name, self.netlist.cells[cell])
-        return Run(cell, stage, low, width, name)
+        return Run(cell, stage, low, width, name, stages)
 
     def runs(self) -> Iterable[Run]:
         """All registers."""
-        return (run for runs in self._kept.values() for run in runs)
+        return iter(self._runs)
 
     def runs_by_stage(self) -> dict[int, list[Run]]:
         """The registers that show their bits in a stage, that is, end the one before."""
@@ -223,11 +246,18 @@ class Layout:
         """Where a cell stands among its unit's calls, in order of their stages."""
         return self._calls[index]
 
+    def _stands_until(self, cell: int) -> int:
+        """The last stage in which a value is there without a register."""
+        source = self.netlist.cells[cell]
+        if isinstance(source, StateOut):
+            return self.plan.state_write[source.state]
+        return self.plan.available[cell]
+
     def pieces(self, segment: Segment, stage: int) -> list[Piece]:
         """The signals that show a segment in a stage, least significant first."""
         cell = segment.cell
         assert cell is not None
-        if stage == self.plan.available[cell]:
+        if self.plan.available[cell] <= stage <= self._stands_until(cell):
             return [Piece(self.wires[cell], segment.low, segment.width, self.netlist.cells[cell].width)]
         pieces: list[Piece] = []
         low, end = segment.low, segment.low + segment.width

@@ -9,17 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kera_hw.graph.node import Origin
-from kera_hw.rtl.emit.cells import Around, Site, Start
+from kera_hw.rtl.emit.cells import Around, Site, Start, write_mux
 from kera_hw.rtl.emit.layout import CallPlace, Control, Layout, Run, StoragePlace, valid_name
 from kera_hw.rtl.emit.naming import escaped, inner_name, module_name
 from kera_hw.rtl.emit.storages import StorageSignals, storage_instance
 from kera_hw.rtl.emit.styles import TEXT_STYLES, Style
 from kera_hw.rtl.emit.text import constant, declared_range, joined, part, source_of, vector
+from kera_hw.rtl.emit.turns import Part, There, operand_of, operand_parts
 from kera_hw.schedule.fpga.bits import Bits, Segment, bits_width, cell_bits, slice_bits
-from kera_hw.schedule.fpga.cells import Call, Unit
+from kera_hw.schedule.fpga.cells import Call, Mux, Unit
 from kera_hw.schedule.fpga.netlist import Netlist, StateControl, StateReg
 from kera_hw.schedule.fpga.units import ReadPort, WritePort
 from kera_hw.schedule.plan import Plan
+from kera_hw.schedule.turns import Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class _Writer:
         self._places = {place.storage.name: place for place in self._layout.storages}
         self._buses = dict(netlist.inputs)
         self._definitions: list[tuple[Unit, str]] = []  # with their modules
+        self._phases: dict[tuple[int, int], str] = {}
         self._shown: dict[str, str] = {}  # of a unit with several calls: the signal with its result
 
     def _read(self, segment: Segment, stage: int) -> list[str]:
@@ -168,7 +171,10 @@ class _Writer:
             self._shown[unit.name] = self._layout.fresh(f"{wire}_shared")
             lines.append(f"wire {declared_range(unit.width)}{self._shown[unit.name]};")
         lines.append(f"assign {wire} = {self._shown[unit.name]};")
-        return [*lines, *self._shared(unit, place)] if index == place.calls[-1] else lines
+        if index != place.calls[-1]:
+            return lines
+        turn = self._layout.turns.get(unit.name)
+        return [*lines, *(self._shared(unit, place) if turn is None else self._in_turn(turn))]
 
     def _shared(self, unit: Unit, place: CallPlace) -> list[str]:
         """A unit whose calls take turns: the operands are those of the call whose stage holds an item."""
@@ -195,6 +201,70 @@ class _Writer:
         site = replace(self._site(shown, stages[-1]), read=read)
         return [*lines, *self._writers.units[type(unit)](unit, Start(tuple(arguments), valid), site)]
 
+    def _in_turn(self, turn: Turn) -> list[str]:
+        """An operator whose calls take turns: the operands are those of the phase."""
+        shown, lines = self._shown[turn.unit.name], list[str]()
+        names: list[tuple[str, int]] = []
+
+        def named(name: str, width: int) -> int:
+            names.append((name, width))
+            return len(names) - 1
+
+        def read(segment: Segment) -> list[str]:
+            assert segment.cell is not None
+            name, width = names[segment.cell]
+            return [part(name, segment.low, segment.width, width)]
+
+        phase = cell_bits(named(self._phase(turn, lines), turn.phase_bits), turn.phase_bits)
+        last = self._plan.stage[turn.calls[-1]]
+        arguments: list[Bits] = []
+        for position, operand in enumerate(turn.operands):
+            made: list[tuple[Part, int]] = []
+            for piece in operand_parts(self._netlist, self._plan, turn, position):
+                known: dict[There, int] = {}
+                stem = f"{shown}_in{position}"
+                for there in () if piece.kind == "table" else piece.vectors:
+                    if there not in known:
+                        name = self._layout.fresh(f"{stem}_s{there.stage}")
+                        text = self._vector(there.bits, there.stage)
+                        lines.append(f"wire {declared_range(piece.width)}{name} = {text};")
+                        known[there] = named(name, piece.width)
+                if piece.kind == "same":
+                    made.append((piece, known[piece.vectors[0]]))
+                    continue
+                name = self._layout.fresh(f"{stem}_{piece.kind}")
+                choices = [cell_bits(known[there], piece.width) for there in piece.vectors if known]
+                site = replace(self._site(name, last), read=read)
+                cell = piece.cell(phase, choices)
+                lines.append(f"wire {declared_range(piece.width)}{name};")
+                if piece.kind == "mixed" and isinstance(cell, Mux):
+                    lines += write_mux(cell, site)
+                else:
+                    lines += self._writers.cell(cell, site)
+                made.append((piece, named(name, piece.width)))
+            arguments.append(operand_of(operand.width, made))
+        site = replace(self._site(shown, last), read=read)
+        start = Start(tuple(arguments), "")
+        return [*lines, *self._writers.units[type(turn.unit)](turn.unit, start, site)]
+
+    def _phase(self, turn: Turn, lines: list[str]) -> str:
+        """The register that tells a turn's phase, one for all that go by it."""
+        name = self._phases.get(turn.counted)
+        if name is None:
+            name = self._phases[turn.counted] = self._layout.fresh(f"phase_s{turn.first}")
+            lines.append(f"reg {declared_range(turn.phase_bits)}{name};")
+            bits = [
+                " | ".join(valid_name(turn.first + k - 1) for k in turn.phases_with(bit))
+                for bit in reversed(range(turn.phase_bits))
+            ]
+            # An item that is offered during a reset is not taken, and counts for nothing.
+            enabled = "if (advance) " if self._control.advance else ""
+            lines += [
+                "always @(posedge clk)", f"  if (rst) {name} <= {constant(0, turn.phase_bits)};",
+                f"  else {enabled}{name} <= {{{', '.join(bits)}}};",
+            ]
+        return name
+
     @staticmethod
     def _attribute(origin: Origin | None) -> str:
         if origin is None:
@@ -210,11 +280,17 @@ class _Writer:
             f"{self._attribute(origin)}reg {declared_range(run.width)}{run.name};"
             for run, origin in zip(runs, origins)
         ]
-        lines.append(f"always @(posedge clk) {'if (advance) ' if self._control.advance else ''}begin")
-        for run in runs:
-            source = joined(self._read(Segment(run.cell, run.low, run.width), stage - 1))
-            lines.append(f"  {run.name} <= {source};")
-        return [*lines, "end"]
+        moving, held = [r for r in runs if r.stages == 1], [r for r in runs if r.stages > 1]
+        enables = ("advance" if self._control.advance else "", self._moves(stage - 1) if held else "")
+        for group, enable in zip((moving, held), enables):
+            if not group:
+                continue
+            lines.append(f"always @(posedge clk) {f'if ({enable}) ' if enable else ''}begin")
+            for run in group:
+                source = joined(self._read(Segment(run.cell, run.low, run.width), stage - 1))
+                lines.append(f"  {run.name} <= {source};")
+            lines.append("end")
+        return lines
 
     def _state_declarations(self) -> list[str]:
         lines: list[str] = []

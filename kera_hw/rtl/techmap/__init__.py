@@ -22,7 +22,7 @@ from kera_hw.rtl.techmap.wide import narrowed
 from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits
 from kera_hw.schedule.fpga.device import Device, find_device
 from kera_hw.schedule.fpga.netlist import Netlist, Output, StateReg
-from kera_hw.schedule.fpga.units import Storage
+from kera_hw.schedule.fpga.units import Operator, Storage
 from kera_hw.types import TensorType, Type
 
 __all__ = ["Logic", "MapOptions", "logic_of", "map_design", "netlist_of"]
@@ -45,6 +45,7 @@ class Logic:
     notes: tuple[str, ...]
     storages: tuple[Storage, ...] = ()
     written: tuple[Written, ...] = ()
+    operators: tuple[Operator, ...] = ()
 
 
 def logic_of(flat: FlatDesign, device: str, clock_ps: int, options: MapOptions) -> Logic:
@@ -79,6 +80,7 @@ def logic_of(flat: FlatDesign, device: str, clock_ps: int, options: MapOptions) 
     return Logic(
         flat, tuple(held), part, able, net, tuple(others), tuple(nexts), tuple(mapper.notes),
         tuple(mapper.memories.storages), placed,
+        mapper.sharing.operators() if mapper.sharing.works else (),
     )
 
 
@@ -92,7 +94,7 @@ def netlist_of(logic: Logic, controls: Controls) -> Netlist:
         net, coverer, others_and_stored, flat.states, logic.nexts, logic.held, logic.device, controls
     )
     vectors = [*others_and_stored, *(bits for state in written for bits in state.vectors())]
-    finisher = Finisher(net, coverer.cover(vectors), logic.able, logic.storages)
+    finisher = Finisher(net, coverer.cover(vectors), logic.able, logic.storages, logic.operators)
     around = net.origin
     for write in logic.written:
         net.origin = write.origin

@@ -16,16 +16,18 @@ from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import Capabilities
 from kera_hw.schedule.fpga import cells as out
 from kera_hw.schedule.fpga.bits import Bits, bits_width, cell_bits, concat, const_bits, slice_bits
-from kera_hw.schedule.fpga.units import IterativeUnit, Memory, ReadPort, Storage, WritePort
+from kera_hw.schedule.fpga.units import IterativeUnit, Memory, Operator, ReadPort, Storage, WritePort
+from kera_hw.schedule.fpga.units.operator import operand_widths
 
 
 class Finisher:
     """Writes items as cells. ``place`` gives the final vector of a vector of items."""
 
     def __init__(
-        self, net: Net, chosen: Cover, able: Capabilities, storages: Sequence[Storage] = ()
+        self, net: Net, chosen: Cover, able: Capabilities, storages: Sequence[Storage] = (),
+        operators: Sequence[Operator] = (),
     ) -> None:
-        self.storages = storages
+        self.storages, self.operators = storages, operators
         self._writes: list[int] = []
         self.net = net
         self.cover = chosen
@@ -280,6 +282,16 @@ def _writing(finisher: Finisher, index: int, item: items.Writing, ins: tuple[Bit
     return out.Call(width=0, unit=WritePort(name=f"{storage.name}.write", storage=storage), arguments=ins)
 
 
+def _turn(finisher: Finisher, index: int, item: items.Turn, ins: tuple[Bits, ...]) -> out.Cell:
+    """The call, its operands as wide as the operator's: what is above its own width does not matter."""
+    unit = finisher.operators[item.number]
+    wide = tuple(
+        concat((bits, const_bits(0, width - bits_width(bits)))) if bits else bits
+        for bits, width in zip(ins, operand_widths(unit))
+    )
+    return out.Call(width=unit.width, unit=unit, arguments=wide)
+
+
 def _iteration(finisher: Finisher, index: int, item: items.Iteration, ins: tuple[Bits, ...]) -> out.Cell:
     unit = IterativeUnit(
         name=finisher.unit_name("iterative"), registers=item.registers, step=item.step, count=item.count
@@ -294,6 +306,7 @@ CELLS: Mapping[type[Item], Callable[[Finisher, int, Any, tuple[Bits, ...]], out.
     items.Table: _table,
     items.Stored: _stored,
     items.Iteration: _iteration,
+    items.Turn: _turn,
     items.Reading: _reading,
     items.Writing: _writing,
     items.Parameter: lambda _, __, item, ___: out.Input(width=item.width, bus=item.bus, low=item.low),

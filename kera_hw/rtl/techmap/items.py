@@ -115,6 +115,20 @@ class Iteration(Item):
 
 
 @dataclass(frozen=True, slots=True)
+class Turn(Item):
+    """The call of operator ``number``, of those that are shared, which has this ``turn``.
+
+    ``ins`` are two factors; an accumulator's are the product, the sum before (() for none), and whether there
+    is one, a bit. Calls are not equal, even where operands are: each has a turn of its own.
+    """
+
+    number: int
+    turn: int
+
+    delay: ClassVar[int] = 70
+
+
+@dataclass(frozen=True, slots=True)
 class Reading(Item):
     """A word of a memory, by its index: as it is after that many writes of the item; ``port`` is its own."""
 

@@ -22,6 +22,7 @@ from kera_hw.rtl.techmap.linear import Target
 from kera_hw.rtl.techmap.memories import Memories
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import Capabilities
+from kera_hw.rtl.techmap.sharing import Sharing
 from kera_hw.rtl.techmap.source import Source
 from kera_hw.rtl.techmap.tables import Tables
 from kera_hw.rtl.techmap.words import Word
@@ -64,6 +65,7 @@ class Mapper:
         self._exact = self._find_exact()
         self._roots = self._find_roots()
         self._in_logic: set[Node] = set()
+        self.sharing = Sharing(net, able)
         self._spare_dsps = self._allot_dsps()
         self.memories = Memories(source, able)
         self._tables = Tables(source, able, self.memories.blocks())
@@ -163,7 +165,7 @@ class Mapper:
                 if min(widths) > product.SMALL_BITS:
                     tiles = -(-widths[0] // dsp.a_bits) * -(-widths[1] // dsp.b_bits)
                     found.append((widths[0] * widths[1], tiles, node))
-        left = self.able.dsp_count
+        left = self.able.dsp_count * (self.able.turns if self.sharing.works else 1)
         for _, tiles, node in sorted(found, key=lambda item: -item[0]):
             if tiles <= left:
                 left -= tiles
@@ -174,7 +176,7 @@ class Mapper:
                 f"{len(self._in_logic)} of {len(found)} products are built from logic, the others in "
                 f"{self.able.dsp_count - left} multipliers."
             )
-        return left
+        return 0 if self.sharing.works else left
 
     def _find_roots(self) -> set[Node]:
         roots = {ref.node for ref in self.source.results if ref.node in self._linear}
@@ -221,6 +223,7 @@ class Mapper:
         """Map everything that is wanted."""
         rounds = self._rounds()
         for number in sorted(rounds):
+            self.sharing.round = number
             nodes = [n for n in rounds[number] if any(Ref(n, i) in self.wanted for i in range(len(n.types)))]
             self._realise([node for node in nodes if node in self._roots])
             for node in nodes:
@@ -334,7 +337,8 @@ class Mapper:
             index = {variable: i for i, variable in enumerate(variables)}
             targets = [self._target(node, combinations[node], index) for node in group]
             self.net.origin = self._places[group[0]]
-            values = [self._variable_word(variable) for variable in variables]
+            words_of = [self._variable_word(variable) for variable in variables]
+            values, targets = self.sharing.drawn(words_of, targets)
             results, taken = constmul.realise(self.net, values, targets, self.able.dsp, self._spare_dsps)
             self._spare_dsps -= taken
             for node, word in zip(group, results):
@@ -438,7 +442,8 @@ class Mapper:
         width = sum(width_of(ref.type) for ref in node.inputs)
         tiles = self._product_tiles(node, width)
         target = Target({i: weight for i, (_, weight) in enumerate(tiles)}, 0, width)
-        (word,) = linear.realise(self.net, [word for word, _ in tiles], [target])
+        values, targets = self.sharing.drawn([word for word, _ in tiles], [target])
+        (word,) = linear.realise(self.net, values, targets)
         a, b = (self.source.ranges[ref] for ref in node.inputs)
         corners = [x * y for x in a for y in b]
         signed = min(corners) < 0

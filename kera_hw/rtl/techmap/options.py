@@ -18,11 +18,13 @@ class MapOptions:
     """One way to map. ``dsp``: multipliers that may be used (None: all the device has).
 
     ``far``: whether products take one more register, in the fabric (None: where the clock needs it).
+    ``turns``: how many products may take turns in one multiplier.
     """
 
     dsp: int | None = None
     controls: Controls = "shared"
     far: bool | None = None
+    turns: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class Capabilities:
     bram_count: int
     model: DelayModel
     clock_ps: int
+    turns: int = 1
 
     def chain_bits(self, fanout: int, after_dsp: bool) -> int:
         """The widest carry chain that fits a stage alone when its operands have ``fanout`` loads."""
@@ -64,8 +67,10 @@ def capabilities(device: Device, clock_ps: int, options: MapOptions) -> Capabili
     if allowed > 0:
         if device.family == "ecp5":
             far = needs_far_products(device, clock_ps) if options.far is None else options.far
-            dsp = DspKind(18, 18, _ECP5_DSP_STAGES + far)
+            dsp = DspKind(18, 18, _ECP5_DSP_STAGES + far, signed_only=options.turns > 1)
         else:
             dsp = DspKind(16, 16, 0)
     model = DelayModel(device)
-    return Capabilities(device.lut_inputs, device.carry_logic, dsp, allowed, device.bram, model, clock_ps)
+    return Capabilities(
+        device.lut_inputs, device.carry_logic, dsp, allowed, device.bram, model, clock_ps, options.turns
+    )

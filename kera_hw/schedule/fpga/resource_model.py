@@ -44,8 +44,8 @@ def inner_ffs(netlist: Netlist) -> int:
 
 
 def netlist_dsps(netlist: Netlist, device: Device) -> int:
-    """DSP tiles of all cells."""
-    return sum(cell.dsps(device) for cell in netlist.cells)
+    """DSP tiles of all cells and units."""
+    return sum(part.dsps(device) for part in (*netlist.cells, *netlist.units()))
 
 
 def netlist_brams(netlist: Netlist, device: Device) -> int:

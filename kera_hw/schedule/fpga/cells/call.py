@@ -83,6 +83,10 @@ class Unit(ABC):
     @abstractmethod
     def brams(self, device: Device) -> int: ...
 
+    def dsps(self, device: Device) -> int:
+        """DSP tiles that it takes."""
+        return 0
+
     @abstractmethod
     def evaluate(self, operands: Sequence[Value]) -> Value: ...
 
