@@ -78,9 +78,13 @@ def no_latency(
 def no_initiation_interval(
     problem: Problem, loop: Loop, asked: int, clock_ps: int, sources: Sources | None,
 ) -> Refusal:
-    """K0603 with the loop of operations through the state."""
+    """K0603 with the loop of operations through the state, or the calls that find no turns."""
+    if not loop.items:
+        return no_turn(problem.netlist, asked, sources, asked + 1)
     found = loop_recurrence(problem, loop)
-    least = loop.least_initiation_interval if loop.items else asked + 1
+    least = loop.least_initiation_interval
+    if not found.states:
+        return no_turn(problem.netlist, asked, sources, least)
     names = ", ".join(f"`{name}`" for name in found.states)
     way = spell_path(problem.netlist, found.cells)
     message = (
@@ -92,14 +96,20 @@ def no_initiation_interval(
     return _refusal("K0603", message, least, cell, sources)
 
 
-def no_turn(netlist: Netlist, asked: int, sources: Sources | None) -> Refusal:
-    """K0603 for a unit that has more work in an item than the interval leaves it."""
+def no_turn(netlist: Netlist, asked: int, sources: Sources | None, least: int | None = None) -> Refusal:
+    """K0603 for a unit that has more work in an item than the interval leaves it.
+
+    ``least``: an interval that may do, where the calls' own times do not say it.
+    """
     unit, users = max(netlist.calls(), key=lambda item: item[0].initiation_interval * len(item[1]))
-    least = unit.initiation_interval * len(users)
     cell = netlist.cells[users[-1]]
+    shortest = f"The smallest interval for them is {unit.initiation_interval * len(users)}."
+    if least is not None:
+        shortest = f"They wait for each other; an interval of {least} may do."
+    least = least or unit.initiation_interval * len(users)
     message = (
         f"A new item every {asked} {_cycles(asked)} is too often: the {cell_label(cell)} is one of "
-        f"{len(users)} that take turns in each item. The smallest interval for them is {least}."
+        f"{len(users)} that take turns in each item. {shortest}"
     )
     return _refusal("K0603", message, least, cell, sources)
 

@@ -144,6 +144,8 @@ def _plan(problem: Problem, asked: _Request, interface: str) -> _Made | Refusal:
     if isinstance(found, Refusal):
         return found
     recurrence = None if found.loop is None else loop_recurrence(problem, found.loop)
+    if recurrence is not None and not recurrence.states:  # calls that take turns made it so long
+        recurrence = None
     exact = with_fanout(problem, staged_fanout(problem, found.stage))
     plan = make_plan(exact, found.stage, asked.clock_ps, found.initiation_interval, interface, recurrence)
     foreseen_ps = 1e6 / fmax_mhz(exact, stage_arrivals(exact, found.stage))
