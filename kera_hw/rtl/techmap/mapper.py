@@ -377,8 +377,13 @@ class Mapper:
         if not (low <= own_low and own_high <= high):
             count = min(width, wanted)
             word = words.trimmed(word.extend(count), scalar.is_signed(kind) and count == width)
+        least, negative = words.range_width(self.source.ranges[ref])
         if wanted >= width:
             word = words.narrowed(word.bits, word.signed, self.source.ranges[ref])
+        elif negative and not word.signed and least <= wanted:
+            # The low bits tell the whole value. Whoever takes a cast that changes nothing for its operand
+            # reads the word as that integer.
+            word = words.trimmed(word.extend(least), True)
         self.words[ref] = word
 
     def _map(self, node: Node) -> None:
