@@ -26,7 +26,9 @@ from kera_hw.schedule.software.vector_loops import Plan
 from kera_hw.types import BoolType
 
 _LEAST_SAVED = 2
-"""Selections that go, for a branch to be worth it."""
+"""Selections that go, for a branch to be worth it; and as many of the round's statements go as one of"""
+_MOST_BESIDE = 10
+"""(where products are sums of many operations, a branch around all of them cost more than it saved)."""
 
 
 def guarded_rounds(program: LoopProgram, plan: Plan) -> LoopProgram:
@@ -68,7 +70,8 @@ def _guarded(loop: For, varying: frozenset[Var], names: Names) -> For | None:
         before = _needed(body, condition)
         rest = [item for item in body if item not in before]
         after, yields = _simplified(rest, loop.body.yields, condition, True)
-        if _selections(rest) - _selections(after) < _LEAST_SAVED:
+        saved = _selections(rest) - _selections(after)
+        if saved < _LEAST_SAVED or saved * _MOST_BESIDE < len(rest):
             continue
         results = tuple(Var(names.fresh("v"), one.inner.type) for one in loop.carried)
         branch = If(condition, Block(tuple(after), yields), Block((), unchanged), results, loop.place)
