@@ -10,7 +10,6 @@ from kera_hw.schedule.software.common import without_repeats
 from kera_hw.schedule.software.guards import guarded_rounds
 from kera_hw.schedule.software.native import native_program, rows_of
 from kera_hw.schedule.software.tiling import Registers
-from kera_hw.schedule.software.vector_loops import plan_vectors
 from kera_hw.support import deep_recursion
 from kera_hw.target import TargetTable
 from kera_hw.wasm.program import WasmModule, build_module
@@ -40,5 +39,5 @@ def compile_export(
     program = native_program(export, TABLE, BEYOND_NATIVE, REGISTERS if vectors else None, graph)
     program = without_repeats(program)
     if vectors:
-        program = guarded_rounds(program, plan_vectors(program, VECTOR_BITS))
+        program = guarded_rounds(program, VECTOR_BITS)
     return build_module(program, vectors, fingerprint)

@@ -40,9 +40,8 @@ out.1: result i32[16]
 
 def tried(both: str, with_: str, otherwise: str) -> tuple[LoopProgram, LoopProgram]:
     before = parse_program(_PROGRAM.format(both=both, otherwise=otherwise, **{"with": with_}))
-    plan = plan_vectors(before, 128)
-    assert plan, "the loop runs as vectors"
-    after = guarded_rounds(before, plan)
+    assert plan_vectors(before, 128), "the loop runs as vectors"
+    after = guarded_rounds(before, 128)
     assert verify_loops(after) == [] and runs(after) == runs(before)
     return before, after
 

@@ -20,9 +20,10 @@ from kera_hw.loops.program import (
     Statement,
     Var,
     blocks_of,
+    statements,
 )
 from kera_hw.loops.rewrite import Names, with_block
-from kera_hw.schedule.software.vector_loops import Plan
+from kera_hw.schedule.software.vector_loops import Plan, plan_vectors
 from kera_hw.types import BoolType
 
 _LEAST_SAVED = 2
@@ -31,9 +32,20 @@ _MOST_BESIDE = 10
 """(where products are sums of many operations, a branch around all of them cost more than it saved)."""
 
 
-def guarded_rounds(program: LoopProgram, plan: Plan) -> LoopProgram:
-    """The program with such branches in loops that run as vectors by the plan; to be planned again."""
+def guarded_rounds(program: LoopProgram, vector_bits: int) -> LoopProgram:
+    """The program with such branches in loops that run as vectors of so many bits."""
+    if not any(isinstance(item, For) and _chooses(item) for item in statements(program.body)):
+        return program
+    plan = plan_vectors(program, vector_bits)
     return replace(program, body=_block(program.body, plan, None, Names(program)))
+
+
+def _chooses(loop: For) -> bool:
+    """Whether all that a loop's round gives is chosen."""
+    chosen = {
+        item.results[0] for item in loop.body.body if isinstance(item, Op) and item.opcode == "control.select"
+    }
+    return bool(loop.carried) and chosen.issuperset(loop.body.yields)
 
 
 def _block(block: Block, plan: Plan, varying: frozenset[Var] | None, names: Names) -> Block:
