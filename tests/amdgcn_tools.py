@@ -48,7 +48,7 @@ def joined(texts: list[str]) -> str:
     """Several modules as one text for one run of the assembler: names made different, notes of the first."""
     found: list[str] = []
     for number, text in enumerate(texts):
-        text = re.sub(r"\b(kera_|b\d+_)", rf"m{number}_\1", text)
+        text = re.sub(r"(\.L|\b)(kera_|b\d+_)", rf"\1m{number}_\2", text)
         if number:
             text = _METADATA.sub("", text)
             text = re.sub(r"\t\.amdgcn_target .*\n", "", text)

@@ -71,36 +71,44 @@ def test_assembler_and_interpreter_refuse_the_same(wrong: str) -> None:
     assert assemble(f'.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"\n{wrong}\n', "gfx90a") != ""
 
 
-@processors
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_operation_on_every_type(processor: str, family: str) -> None:
-    """Least programs, of each form the first and the last."""
-    texts: list[str] = []
+def test_every_operation_on_every_type(family: str) -> None:
+    """Least programs, in turn for each processor."""
+    texts: dict[str, list[str]] = {processor: [] for processor in PROCESSORS}
+    turns = itertools.cycle(PROCESSORS)
     for row in FAMILIES[family]:
         for kind in () if row.name in BOUND else TYPES:
-            forms = list(minimal_programs(row.name, kind))
-            chosen = forms[:1] if processor == PROCESSORS[0] else forms[-1:]
-            texts += [compile_amdgcn(without_probes(one.export), True, processor).text for one in chosen]
-    assert assemble(joined(texts), processor) == ""
+            for program in itertools.islice(minimal_programs(row.name, kind), 1):
+                processor = next(turns)
+                module = compile_amdgcn(without_probes(program.export), True, processor)
+                texts[processor].append(module.text)
+    _taken(texts)
 
 
-@processors
-def test_programs(processor: str) -> None:
-    texts: list[str] = []
-    for k, path in enumerate(PROGRAMS):
+def _taken(texts: dict[str, list[str]]) -> None:
+    for processor, several in texts.items():
+        if several:
+            assert assemble(joined(several), processor) == ""
+
+
+def test_programs() -> None:
+    texts: dict[str, list[str]] = {processor: [] for processor in PROCESSORS}
+    turns = itertools.cycle([(processor, grids) for grids in (True, False) for processor in PROCESSORS])
+    for path in PROGRAMS:
         loaded = load_program(path)
         assert loaded.graph is not None
-        exports = [without_probes(export) for export in loaded.graph.exports]
-        texts += [compile_amdgcn(export, k % 2 == 0, processor).text for export in exports]
-    assert assemble(joined(texts), processor) == ""
+        for export in loaded.graph.exports:
+            processor, grids = next(turns)
+            texts[processor].append(compile_amdgcn(without_probes(export), grids, processor).text)
+    _taken(texts)
 
 
 def test_random_graphs() -> None:
-    """A graph for every operation, in turn for each processor."""
-    for number, processor in enumerate(PROCESSORS):
-        seeds = range(number, len(generatable_ops()), len(PROCESSORS))
-        texts = [compile_amdgcn(without_probes(random_export(seed)), True, processor).text for seed in seeds]
-        assert assemble(joined(texts), processor) == ""
+    """A graph for every fourth operation."""
+    texts: dict[str, list[str]] = {processor: [] for processor in PROCESSORS}
+    for seed, processor in zip(range(0, len(generatable_ops()), 4), itertools.cycle(PROCESSORS)):
+        texts[processor].append(compile_amdgcn(without_probes(random_export(seed)), True, processor).text)
+    _taken(texts)
 
 
 def test_the_metadata_is_taken(tmp_path: Path) -> None:

@@ -79,7 +79,8 @@ def test_every_row_has_a_meaning() -> None:
     ("div.s32", "b32", ("-7", "2"), (1 << 32) - 3), ("rem.s32", "b32", ("-7", "2"), (1 << 32) - 1),
     ("max.s32", "b32", ("-1", "1"), 1), ("max.u32", "b32", ("-1", "1"), 0xFFFF_FFFF),
     ("popc.b64", "b32", ("0xF0F0000000000001",), 9), ("clz.b32", "b32", ("0",), 32),
-    ("brev.b32", "b32", ("1",), 1 << 31),
+    ("brev.b32", "b32", ("1",), 1 << 31), ("bfi.b32", "b32", ("0xFF", "0x1111", "4", "8"), 0x1FF1),
+    ("bfi.b32", "b32", ("-1", "0", "28", "8"), 0xF000_0000), ("bfi.b64", "b64", ("-1", "3", "4", "0"), 3),
     # Amounts above the width count as the width.
     ("shl.b32", "b32", ("1", "32"), 0), ("shr.u32", "b32", ("0xFFFFFFFF", "40"), 0),
     ("shr.s32", "b32", ("-8", "40"), 0xFFFF_FFFF), ("shl.b64", "b64", ("3", "63"), 1 << 63),
@@ -242,7 +243,7 @@ def test_text_that_is_not_known(body: str, said: str) -> None:
     (_HEAD + ".global .b8 x[2] = {300};", "not from"), (_HEAD + ".global .align 3 .b8 x[2];", "aligned"),
     (_HEAD + ".global .b8 x; .global .b8 x;", "already"), (_HEAD + ".func f() { ret; }", "no directive"),
     (_HEAD + ".extern .shared .b8 x[];", "no directive"),
-    (_HEAD + ".entry k(.param .f32 a) { ret; }", "no type"),
+    (_HEAD + ".entry k(.param .f16 a) { ret; }", "no type"),
     (_HEAD + ".entry k() { ret; } .entry k() { ret; }", "already"), (_HEAD + ".entry k() { ret;", "word"),
     (_HEAD + ".entry k() .maxnreg 16 { ret; }", "`{`"),
 ])  # fmt: skip

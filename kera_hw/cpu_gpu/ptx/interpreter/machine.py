@@ -154,7 +154,7 @@ class _Run(Lockstep):
         dtype = dtype_of(kind)
         if isinstance(operand, str):
             if operand in self._symbols:
-                values = np.array([self._symbols[operand]], np.uint64)
+                values = np.array([self._symbols[operand]], f"u{dtype.itemsize}")
             elif operand in self._special:
                 values = self._special[operand].astype(np.uint32)
                 values = values if lanes is None else values[lanes]
@@ -197,7 +197,8 @@ class _Run(Lockstep):
         if row.row == "ld.param.type":
             assert isinstance(operands[1], Address)
             value = np.array([self._params[operands[1].base]], np.uint64)
-            self._set(result, value.astype(dtype_of(row.kind)), lanes)
+            dtype = dtype_of(row.kind)
+            self._set(result, value.astype(f"u{dtype.itemsize}").view(dtype), lanes)
         elif row.row.startswith("ld."):
             space = row.chosen["space"]
             places = self._addresses(operands[1], lanes), self._copy(space, lanes)
@@ -211,7 +212,9 @@ class _Run(Lockstep):
 
     def _addresses(self, operand: object, lanes: Array | None) -> Array:
         assert isinstance(operand, Address)
-        found = self._value(operand.base, "u64", lanes) + np.uint64(operand.offset & ((1 << 64) - 1))
+        declared = self._entry.registers.get(operand.base, "b64")
+        base = self._value(operand.base, f"u{width_bits(declared)}", lanes).astype(np.uint64)
+        found = base + np.uint64(operand.offset & ((1 << 64) - 1))
         count = self._count if lanes is None else len(lanes)
         return found if len(found) == count else np.broadcast_to(found, (count,))
 

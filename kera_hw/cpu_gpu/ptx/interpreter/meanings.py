@@ -74,6 +74,21 @@ def _shf(row: Instruction, args: list[Array]) -> Array:
     return (moved & np.uint64(0xFFFF_FFFF)).astype(np.uint32)
 
 
+def _bfi(row: Instruction, args: list[Array]) -> Array:
+    """As many bits of the first as said put in the second from a place on; what is beyond the top is lost."""
+    word = args[0].dtype
+    width = width_bits(row.kind)
+    whole = np.array((1 << width) - 1, word)
+    place, length = ((arg & np.uint32(0xFF)).astype(np.uint64) for arg in args[2:])
+
+    def shifted(values: Array, amount: Array) -> Array:
+        kept = np.minimum(amount, np.uint64(width - 1)).astype(word)
+        return np.where(amount >= width, word.type(0), values << kept)
+
+    field = shifted(~shifted(np.broadcast_to(whole, length.shape), length), place)
+    return args[1] & ~field | shifted(args[0], place) & field
+
+
 def _counted(count: Callable[[Array, IntType], Array]) -> Meaning:
     def meaning(row: Instruction, args: list[Array]) -> Array:
         return count(args[0], _integer(row.kind)).astype(np.uint32)
@@ -89,7 +104,7 @@ _COMPARISONS: Mapping[str, Callable[[Array, Array], Array]] = {
 
 
 def _setp(row: Instruction, args: list[Array]) -> Array:
-    verb, (a, b) = row.chosen.get("cmp") or row.chosen["fcmp"], args
+    verb, (a, b) = row.chosen.get("cmp") or row.chosen.get("beq") or row.chosen["fcmp"], args
     unordered = (a != a) | (b != b)
     match verb:
         case "ne":
@@ -183,13 +198,13 @@ MEANINGS: Mapping[str, Meaning] = {
     "min.type": lambda row, a: np.minimum(a[0], a[1]), "max.type": lambda row, a: np.maximum(a[0], a[1]),
     "neg.type": lambda row, a: np.negative(a[0]),
     "popc.type": _counted(bits.popcount), "clz.type": _counted(bits.count_leading_zeros),
-    "brev.type": lambda row, a: bits.reverse_bits(a[0], _integer(row.kind)),
+    "bfi.type": _bfi, "brev.type": lambda row, a: bits.reverse_bits(a[0], _integer(row.kind)),
     "and.type": lambda row, a: a[0] & a[1], "or.type": lambda row, a: a[0] | a[1],
     "xor.type": lambda row, a: a[0] ^ a[1], "not.type": lambda row, a: ~a[0],
     "shl.type": lambda row, a: bits.shl(a[0], a[1], _integer(row.kind)),
     "shr.type": lambda row, a: bits.shr(a[0], a[1], _integer(row.kind)),
     "shf.dir.wrap.b32": _shf,
-    "setp.cmp.type": _setp, "setp.fcmp.type": _setp,
+    "setp.cmp.type": _setp, "setp.beq.type": _setp, "setp.fcmp.type": _setp,
     "selp.type": lambda row, a: np.where(a[2], a[0], a[1]),
     "add.rn.type": _rounded(floats.add), "sub.rn.type": _rounded(floats.sub),
     "mul.rn.type": _rounded(floats.mul), "div.rn.type": _rounded(floats.div),

@@ -110,7 +110,7 @@ class _Reader:
             if params:
                 self._tokens.sign(",")
             self._tokens.sign(".param")
-            kind = self._tokens.type(("u32", "u64"))
+            kind = self._tokens.type(("u32", "u64", "f32", "f64"))
             param = self._tokens.take("word").text
             self._fresh(param, params)
             params[param] = kind
@@ -240,7 +240,8 @@ class _Kernel:
             if offset or self._params.get(token.text) != row.kind:
                 refuse(token.line, f"`{token.text}` is no parameter of type .{row.kind}.")
         elif token.text.startswith("%"):
-            self._register(token, "u64", exact=True)
+            narrow = space != "global" and self._registers.get(token.text) in ("b32", "u32", "s32")
+            self._register(token, "u32" if narrow else "u64", exact=True)
         elif self._variable(token).space != space:
             refuse(token.line, f"`{token.text}` does not lie in .{space}.")
         return Address(token.text, offset)
@@ -258,8 +259,11 @@ class _Kernel:
         if token.kind == "word":
             if token.text in SPECIAL and row.name == "mov.u32" and not writes:
                 return token.text
-            if not token.text.startswith("%") and row.name == "mov.u64" and not writes:
-                return self._variable(token).name
+            if not token.text.startswith("%") and row.name in ("mov.u64", "mov.u32") and not writes:
+                variable = self._variable(token)
+                if row.name == "mov.u32" and variable.space == "global":
+                    refuse(token.line, f"the address of `{token.text}` has 64 bits.")
+                return variable.name
             exact = not row.row.startswith(("ld.", "st.", "cvt."))
             self._register(token, kind, exact)
             return token.text
