@@ -42,7 +42,7 @@ from kera_hw.rtl.machine.raster import (
 from kera_hw.rtl.machine.rounds import MOST_HELD_BITS, chosen
 from kera_hw.rtl.machine.windows import Counter, Line, Lines, in_range
 from kera_hw.support import toposort
-from kera_hw.types import BOOL, IntType, TensorType, Type
+from kera_hw.types import BOOL, IntType, TensorType, Type, element_type
 
 _FAR = 1 << 40
 """A parameter's number beyond those of all designs; a round beyond all rounds."""
@@ -115,10 +115,8 @@ class _Walk:
         self.values: list[Ref | None] = []
         self.counters: list[list[Ref | None]] = []
         self.reads: list[dict[Access, Ref]] = [{} for _ in nodes]
-        self.small = [
-            leaf for leaf in place_leaves(parameter_buses(export))
-            if leaf.bus not in {_bus_of(buffer) for buffer in stencils.inputs()}
-        ]
+        streams = {_bus_of(buffer) for buffer in stencils.inputs()}
+        self.small = place_leaves([item for item in parameter_buses(export) if item[0] not in streams])
         self.taken = stencils.rank + len(stencils.inputs())
         self._symbols = _FAR
 
@@ -264,13 +262,13 @@ class _Round:
         store.origin = None
         counters = [FlatLeaf(f"count{axis}", 0, kind.width_bits, kind)
                     for axis, kind in enumerate(IntType.holding(0, max(1, n - 1)) for n in raster.counts)]
-        leaves = {leaf.bus: leaf.type for leaf in place_leaves(parameter_buses(self._export))}
+        kinds_of = {bus: element_type(kind) for bus, kind in parameter_buses(self._export)}
         takes: list[Stream] = []
         taken: list[FlatLeaf] = []
         for number, node in enumerate(raster.nodes):
             if node.stage is None:
                 port, bus = _bus_of(node.buffer), f"take_{node.buffer.name.removeprefix('in.')}"
-                leaf = FlatLeaf(bus, 0, width_of(leaves[port]), leaves[port])
+                leaf = FlatLeaf(bus, 0, width_of(kinds_of[port]), kinds_of[port])
                 ref = store.param(len(counters) + len(taken), leaf.type)
                 self._values[number] = floats.entering(builder, leaf.type, ref)
                 taken.append(leaf)
@@ -410,9 +408,9 @@ class _Round:
     def _outputs(self) -> tuple[list[FlatLeaf], list[Ref], tuple[Stream, ...]]:
         builder, outputs, results = self._builder, list[FlatLeaf](), list[Ref]()
         gives: list[Stream] = []
-        leaves = iter(place_leaves(result_buses(self._export)))
-        for k, buffer in enumerate(self._raster.stencils.program.of_kind("result")):
-            own, *_ = (next(leaves) for _ in range(buffer.size))
+        ports = zip(result_buses(self._export), self._raster.stencils.program.of_kind("result"), strict=True)
+        for k, ((port, kind), buffer) in enumerate(ports):
+            element = element_type(kind)
             number = self._raster.latest(buffer.name)
             node = self._raster.nodes[number]
             conditions = [
@@ -427,12 +425,12 @@ class _Round:
                 builder.op("compare.eq", ref, builder.const(ref.type, last))
                 for ref, (_, last) in zip(self._counters, node.spans)
             ]
-            stream = Stream(own.bus, f"give{k}", tuple(node.spans), f"there{k}", f"ends{k}")
+            stream = Stream(port, f"give{k}", tuple(node.spans), f"there{k}", f"ends{k}")
             gives.append(stream)
-            value = floats.leaving(builder, own.type, self._values[number])
+            value = floats.leaving(builder, element, self._values[number])
             for bus, kind, ref in (
                 (stream.there, BOOL, _all(builder, conditions)), (stream.ends, BOOL, _all(builder, ends)),
-                (stream.bus, own.type, value),
+                (stream.bus, element, value),
             ):
                 outputs.append(FlatLeaf(bus, 0, width_of(kind), kind))
                 results.append(ref)
