@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, prod
@@ -40,8 +40,11 @@ from kera_hw.types import bit_width
 
 if TYPE_CHECKING:
     from kera_hw.rtl.emit.process import ProcessPlan
+    from kera_hw.rtl.emit.storages import StorageParameters
     from kera_hw.rtl.emit.verilog import Emitted
 
+_TOKEN_BITS = 4
+"""Registers of a place that stages wait for, and of who counts copies."""
 _RARE = 8
 """Times that a region's rounds are fewer than all, to be planned in one way alone."""
 
@@ -69,6 +72,8 @@ class ProcessDesign(HardwareDesign):
 
     regions: Regions | None = None
     parts: tuple[Part, ...] = ()
+    overlaps: bool = False
+    """Whether stages work on different items at once."""
 
     @property
     def keeps_loops(self) -> bool:
@@ -101,6 +106,7 @@ class ProcessDesign(HardwareDesign):
     def process(self) -> ProcessPlan:
         """What the controller is made from."""
         from kera_hw.rtl.emit.process import ProcessPlan, RegionPart, Repeat
+        from kera_hw.rtl.emit.stages import overlap_of
         from kera_hw.rtl.emit.storages import storage_parameters
 
         name = module_name(self.export.name)
@@ -130,7 +136,8 @@ class ProcessDesign(HardwareDesign):
             Repeat(exchange_bus(group.loop.var), group.loop.count, group.first, group.last)
             for group in self.regions.groups
         )
-        return ProcessPlan(tuple(made), repeats, given, channels, self.ports)
+        plan = ProcessPlan(tuple(made), repeats, given, channels, self.ports)
+        return replace(plan, overlap=overlap_of(plan)) if self.overlaps else plan
 
     def _memory_of(self, value: Value, direction: str) -> str:
         """The buffer that a channel fills or empties."""
@@ -141,7 +148,10 @@ class ProcessDesign(HardwareDesign):
 
     @property
     def pace(self) -> Pace:
-        own = self.process.pace()
+        from kera_hw.rtl.emit.stages import pace_of
+
+        process = self.process
+        own = process.pace() if process.overlap is None else pace_of(process, process.overlap)
         return self.ports.software_pace(own) if self.interface == "axi-lite" else own
 
     @property
@@ -164,14 +174,35 @@ class ProcessDesign(HardwareDesign):
             bram += found.bram - sum(unit.brams(device) for unit in part.netlist.units()
                                      if hasattr(unit, "storage"))
         shared = {place.storage.name: place.storage for r in self.process.regions for place in r.storages}
+        memories = self._memories_told()
         for name, storage in shared.items():
-            bram += storage.blocks(device) * self.process.memories[name].reads
+            told = memories[name]
+            bram += replace(storage, entries=told.entries).blocks(device) * told.reads
         control = process_cost(self.process)
         lut, ff = lut + control.lut, ff + control.ff
+        overlap = self.process.overlap
+        if overlap is not None:
+            from kera_hw.rtl.emit.stages import relayed
+
+            ff += sum(sum(taken.values()) for taken in relayed(self.process, overlap))
+            tokens = _TOKEN_BITS * (len(self.ports.channels) + len(overlap.stages) + len(overlap.copies))
+            lut, ff = lut + 2 * tokens, ff + tokens
+            for channel in self.ports.outputs:
+                memory = self.process.channels.get(channel.name)
+                if memory is not None and memory in overlap.copies:
+                    words = memories[memory].latency_cycles + 1
+                    ff, lut = ff + words * channel.beat_bits, lut + 2 * channel.beat_bits + 4 * words
         if self.interface == "axi-lite":
             shell = axi_lite_cost(self.ports, device)
             lut, ff, bram = lut + round(shell.lut), ff + shell.ff, bram + shell.bram
         return Resources(lut, ff, dsp, bram, min(part.plan.estimate.fmax_mhz for part in self.parts))
+
+    def _memories_told(self) -> Mapping[str, StorageParameters]:
+        """What memories are, with all their copies."""
+        from kera_hw.rtl.emit.overlap import memories_told
+
+        process = self.process
+        return process.memories if process.overlap is None else memories_told(process, process.overlap)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -206,9 +237,11 @@ class ProcessDesign(HardwareDesign):
 
     def memories_json(self) -> list[dict[str, Any]]:
         """The memories between regions and channels."""
+        overlap = self.process.overlap
         return [
-            {"name": name, "words": given.entries, "bits": given.width, "read_ports": given.reads}
-            for name, given in self.process.memories.items()
+            {"name": name, "words": given.entries, "bits": given.width, "read_ports": given.reads,
+             "copies": 1 if overlap is None else overlap.copies.get(name, 1)}
+            for name, given in self._memories_told().items()
         ]
 
     @cached_property
@@ -262,10 +295,24 @@ def plan_process(
         message = f"`{export.name}` as a process takes an element in every cycle, and software has words."
         raise KeraError([Diagnostic("K0610", message)])
     _same_memories(found)
+    found = _quicker(found, options)
     if options.interval is not None and found.pace.initiation_interval > options.interval:
         message = f"`{export.name}` as a process takes {found.pace.initiation_interval:,} cycles an item."
         raise KeraError([Diagnostic("K0602", message)])
     return found
+
+
+def _quicker(found: ProcessDesign, options: TargetOptions) -> ProcessDesign:
+    """With stages that overlap, where that makes more of its sites or is what the interval takes."""
+    other = replace(found, overlaps=True)
+    if options.interface == "axi-lite" or other.process.overlap is None:
+        return found
+
+    def cost(design: ProcessDesign) -> tuple[bool, float]:
+        late = options.interval is not None and design.pace.initiation_interval > options.interval
+        return late, sites(design) * (design.pace.initiation_interval if options.interval is None else 1)
+
+    return min(found, other, key=cost)
 
 
 def regions_of(lowering: Lowering) -> Regions:

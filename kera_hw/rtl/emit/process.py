@@ -18,6 +18,7 @@ from kera_hw.rtl.emit.layout import Control, StoragePlace, valid_name
 from kera_hw.rtl.emit.ports import Pace, PortPlan
 from kera_hw.rtl.emit.storages import StorageParameters
 from kera_hw.schedule.fpga.netlist import Netlist
+from kera_hw.schedule.fpga.units import Storage
 from kera_hw.schedule.plan import Plan
 
 
@@ -54,6 +55,21 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
+class Overlap:
+    """Stages that work on different items at once, each from one region to another, and the copies of
+    memories that have several.
+    """
+
+    stages: tuple[tuple[int, int], ...]
+    copies: Mapping[str, int]
+
+    @property
+    def relays(self) -> bool:
+        """Whether scalars are handed from stage to stage."""
+        return len(self.stages) > 1
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessPlan:
     """The whole: ``memories`` by name with what their module is told; ``channels`` that reach one."""
 
@@ -62,6 +78,8 @@ class ProcessPlan:
     memories: Mapping[str, StorageParameters]
     channels: Mapping[str, str]
     ports: PortPlan
+    overlap: Overlap | None = None
+    """None where an item has left all regions before the next is begun."""
 
     @property
     def run_cycles(self) -> int:
@@ -81,9 +99,9 @@ class ProcessPlan:
         return total
 
     def pace(self) -> Pace:
-        """Cycles of an item, nothing stalling."""
+        """Cycles of an item, nothing stalling, where all regions run in turn."""
         into = max(channel.beats for channel in self.ports.inputs)
-        ends = [(self._reading(channel.name), channel.beats) for channel in self.ports.outputs]
+        ends = [(self.reading(channel.name), channel.beats) for channel in self.ports.outputs]
         begin = into + self.run_cycles + 1
         return Pace(
             begin + min(reading for reading, _ in ends),
@@ -91,7 +109,8 @@ class ProcessPlan:
             self.run_cycles + 1 + max(into, *(reading + beats for reading, beats in ends)),
         )
 
-    def _reading(self, channel: str) -> int:
+    def reading(self, channel: str) -> int:
+        """Cycles from the address of what a channel sends to the word."""
         memory = self.channels.get(channel)
         return 0 if memory is None else self.memories[memory].latency_cycles
 
@@ -110,25 +129,31 @@ class ProcessCore:
 
     def build(self, module: Module) -> None:
         """Adds everything to a module."""
-        _Build(module, self.process, self.endpoints).build()
+        ProcessBuild(module, self.process, self.endpoints).build()
 
 
-@dataclass(slots=True)
-class _Port:
-    """What drives a memory for a while: when, and its signals; None where it does not use them."""
+@dataclass(frozen=True, slots=True)
+class MemoryPort:
+    """What drives a memory for a while: when, and its signals; None where it does not use them.
+
+    ``first`` is the first of the read ports that it uses.
+    """
 
     when: Value
     write: Value | None = None
     write_address: Value | None = None
     write_data: Value | None = None
     read_address: Value | None = None
+    first: int = 0
 
 
-class _Build:
+class ProcessBuild:
+    """Adds the controller, the regions and the memories to a module."""
+
     def __init__(self, module: Module, process: ProcessPlan, endpoints: Sequence[Endpoint]) -> None:
         self._m, self._process = module, process
         self._ends = endpoints
-        self._drivers: dict[str, list[_Port]] = {name: [] for name in process.memories}
+        self._drivers: dict[str, list[MemoryPort]] = {name: [] for name in process.memories}
         self._q = {
             name: Signal(given.width * given.reads, name=f"{_plain(name)}_q")
             for name, given in process.memories.items()
@@ -137,6 +162,7 @@ class _Build:
         self._signals: dict[str, Signal] = {}  # of parameters in registers, and what regions give
 
     def build(self) -> None:
+        """Everything."""
         m = self._m
         busy, start, finished = Signal(name="busy"), Signal(name="start"), Signal(name="finished")
         full = [self._load(end, finished) for end in self._ends if end.channel.direction == "input"]
@@ -174,7 +200,7 @@ class _Build:
                 m.d.sync += address.eq(Mux(last, 0, address + 1))
             memory = self._process.channels.get(channel.name)
             if memory is not None:  # something reads it
-                self._drivers[memory].append(_Port(taken, taken, address, end.data))
+                self._drives(memory, MemoryPort(taken, taken, address, end.data))
         with m.If(finished):
             m.d.sync += full.eq(0)
         with m.Elif(taken & last):
@@ -210,7 +236,7 @@ class _Build:
             m.d.sync += [address.eq(Mux(at_last, 0, address + 1)), asked.eq(at_last)]
         with m.If(done):
             m.d.sync += asked.eq(0)
-        self._drivers[memory].append(_Port(pending, read_address=address))
+        self._drives(memory, MemoryPort(pending, read_address=address))
         self._enables[memory] = ~pending | moves
         return pending
 
@@ -336,14 +362,29 @@ class _Build:
                 suffix: Signal(width, name=f"{stem}_{place.stem}{suffix}") for suffix, width in widths.items()
             }
             ports |= {f"o_{place.stem}{suffix}": wire for suffix, wire in wires.items()}
-            ports[f"i_{place.stem}_q"] = self._q[storage.name][: storage.word_bits * reads]
-            self._drivers[storage.name].append(_Port(
+            ports[f"i_{place.stem}_q"] = self._shown_by(storage, reads)
+            self._drives(storage.name, MemoryPort(
                 running, wires["_write"] if place.writes else None, wires["_write_address"],
                 wires["_write_data"], wires["_read_address"] if place.reads else None,
             ))
         m.submodules[stem] = Instance(region.module, **ports)
 
     # Memories
+
+    def _drives(self, memory: str, port: MemoryPort) -> None:
+        self._drivers[memory].append(port)
+
+    def _shown_by(self, storage: Storage, reads: int) -> Value:
+        """What the read ports of a region show."""
+        return self._q[storage.name][: storage.word_bits * reads]
+
+    def _turns(self, target: Value, drivers: Sequence[tuple[Value, Value]]) -> None:
+        """A signal of whoever drives it, one at a time: others are 0 meanwhile, so that no order is built."""
+        values = [value for _, value in drivers]
+        if len(values) > 1:
+            values = [Mux(when, value, 0) for when, value in drivers]
+        if values:
+            self._m.d.comb += target.eq(reduce(lambda one, two: one | two, values))
 
     def _memory(self, name: str, given: StorageParameters) -> None:
         m, stem, drivers = self._m, _plain(name), self._drivers[name]
@@ -354,18 +395,13 @@ class _Build:
         writers = [driver for driver in drivers if driver.write is not None]
         readers = [driver for driver in drivers if driver.read_address is not None]
         m.d.comb += write.eq(Cat(*(_known(driver.write) for driver in writers)).any())
-        for target, what, those in (
-            (address, "write_address", writers), (data, "write_data", writers),
-            (read, "read_address", readers),
-        ):
-            values = [_known(getattr(driver, what)) for driver in those]
-            if len(values) > 1:  # one at a time: those that do not drive are 0, so that no order is built
-                values = [Mux(driver.when, value, 0) for driver, value in zip(those, values, strict=True)]
-            if values:
-                chosen = values[0]
-                for value in values[1:]:
-                    chosen = chosen | value
-                m.d.comb += target.eq(chosen)
+        for target, what, those in ((address, "write_address", writers), (data, "write_data", writers)):
+            self._turns(target, [(driver.when, _known(getattr(driver, what))) for driver in those])
+        for first in sorted({driver.first for driver in readers}):
+            those = [driver for driver in readers if driver.first == first]
+            values = [(driver.when, _known(driver.read_address)) for driver in those]
+            low = first * given.address_bits
+            self._turns(read[low : low + max(len(value) for _, value in values)], values)
         enable = Signal(name=f"{stem}_enable")
         m.d.comb += enable.eq(self._enables.get(name, Const(1)))
         m.submodules[stem] = Instance(

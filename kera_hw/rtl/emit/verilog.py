@@ -26,6 +26,7 @@ from kera_hw.rtl.emit.handshake import (
 )
 from kera_hw.rtl.emit.layout import Control, Layout, control_of
 from kera_hw.rtl.emit.naming import inner_name, module_name, with_own_helpers
+from kera_hw.rtl.emit.overlap import OverlapCore
 from kera_hw.rtl.emit.packaging import with_interface_attributes
 from kera_hw.rtl.emit.pipeline import Datapath, write_datapath
 from kera_hw.rtl.emit.portmap import MappedPort, map_lines, port_map
@@ -190,8 +191,11 @@ def emit_process(
         )
         for region in process.regions
     ]
-    about = f"{len(process.regions)} regions in turn", clock_mhz, device
-    return _served(ProcessCore(process), datapaths, name, style, fingerprint, export, pace, *about)
+    stages = 1 if process.overlap is None else len(process.overlap.stages)
+    how = "regions in turn" if stages == 1 else f"regions in {stages} stages that overlap"
+    about = f"{len(process.regions)} {how}", clock_mhz, device
+    core = ProcessCore(process) if process.overlap is None else OverlapCore(process)
+    return _served(core, datapaths, name, style, fingerprint, export, pace, *about)
 
 
 def emit_raster(
