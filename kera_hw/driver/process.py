@@ -216,10 +216,11 @@ class ProcessDesign(HardwareDesign):
     def regions_json(self) -> list[dict[str, Any]]:
         """Every region, in order, and when it runs."""
         rows: list[dict[str, Any]] = []
-        start = max(channel.beats for channel in self.ports.inputs) + 1
         assert self.regions is not None
+        spans = self._spans(1)
         for number, (part, run) in enumerate(zip(self.parts, self.process.regions)):
             levels, runs = part.region.nest.levels, 1
+            (stage, ((start, _),)) = spans[number]
             for group in self.regions.around(number):
                 runs *= group.loop.count
             place = next((level.loop.place for level in levels if level.loop.place is not None), None)
@@ -228,11 +229,46 @@ class ProcessDesign(HardwareDesign):
                 "rounds": run.rounds,
                 "latency_cycles": part.plan.latency_cycles,
                 "initiation_interval": part.plan.initiation_interval,
+                "stage": stage,
                 "starts_at": start,
                 "runs": runs,
                 "cycles": run.cycles,
             })
-            start += run.cycles
+        return rows
+
+    def _spans(self, items: int) -> list[tuple[int, list[tuple[int, int]]]]:
+        """By region its stage, and for each of the first items when it starts and ends."""
+        from kera_hw.rtl.emit.process import Overlap
+        from kera_hw.rtl.emit.stages import followed, stage_name, within_stage
+
+        process = self.process
+        overlap = process.overlap or Overlap(((0, len(process.regions) - 1),), {})
+        times = followed(process, overlap, items)
+        found: list[tuple[int, list[tuple[int, int]]]] = []
+        for number in range(len(process.regions)):
+            stage = next(k for k, (first, last) in enumerate(overlap.stages) if first <= number <= last)
+            begin, end = within_stage(process, overlap.stages[stage], number)
+            starts = times.starts[stage_name(stage)]
+            found.append((stage, [(start + begin + 1, start + end) for start in starts]))
+        return found
+
+    def timeline_json(self) -> list[dict[str, Any]]:
+        """Channels and regions, for the items that it takes to see that all is in its stride."""
+        from kera_hw.rtl.emit.process import Overlap
+        from kera_hw.rtl.emit.stages import followed
+
+        process = self.process
+        overlap = process.overlap or Overlap(((0, len(process.regions) - 1),), {})
+        items = len(overlap.stages) + 2
+        times, rows = followed(process, overlap, items), list[dict[str, Any]]()
+        for channel in self.ports.inputs:
+            spans = zip(times.starts[channel.name], times.ends[channel.name])
+            rows.append({"name": channel.name, "spans": [list(span) for span in spans]})
+        for (_, spans), row in zip(self._spans(items), self.regions_json()):
+            rows.append({"name": row["loop"] or "straight code", "spans": [list(span) for span in spans]})
+        for channel in self.ports.outputs:
+            spans = zip(times.starts[channel.name], times.ends[channel.name])
+            rows.append({"name": channel.name, "spans": [list(span) for span in spans]})
         return rows
 
     def memories_json(self) -> list[dict[str, Any]]:

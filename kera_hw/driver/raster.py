@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from kera_hw.rtl.emit.raster import RasterPlan
     from kera_hw.rtl.emit.verilog import Emitted
 
+_SHOWN = 2
+"""Items that the timeline has."""
 _CONTROLLER_LUTS, _CONTROLLER_FFS = 8, 4
 """What starts rounds, counters aside."""
 
@@ -101,6 +103,23 @@ class StencilDesign(ProcessDesign):
                 "cycles": (last - first) * interval + latency,
             })
         return rows
+
+    def timeline_json(self) -> list[dict[str, Any]]:
+        """Channels and stages, which all work at once."""
+        assert self.round is not None
+        found, interval = self.round.raster, self.plan.initiation_interval
+        every = self.pace.initiation_interval
+
+        def row(name: str, spans: Sequence[tuple[int, int]], behind: int = 0) -> dict[str, Any]:
+            first, last = (found.number(place) * interval + behind for place in zip(*spans))
+            return {"name": name, "spans": [[first + k * every, last + k * every] for k in range(_SHOWN)]}
+
+        latency = self.plan.latency_cycles
+        rows = [row(take.port, take.spans) for take in self.round.takes]
+        rows += [
+            row(node.buffer.name, node.rounds_of_box()) for node in found.nodes if node.stage is not None
+        ]
+        return rows + [row(give.port, give.spans, latency) for give in self.round.gives]
 
     def memories_json(self) -> list[dict[str, Any]]:
         """The line buffers."""

@@ -1,6 +1,7 @@
 """Processes: nests of loops on memories, regions in turn, channels in beats; bits, cycles, stalls, resets."""
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +17,7 @@ from kera_hw.driver.process import ProcessDesign, plan_process
 from kera_hw.driver.rtl_target import departure, pack_inputs, unpack_outputs
 from kera_hw.driver.session import load_program
 from kera_hw.graph import Graph
+from kera_hw.rtl.emit.stages import places_of
 from kera_hw.rtl.sim.bench import Traffic, simulate
 from kera_hw.rtl.toolchain.harness import measure
 from kera_hw.rtl.toolchain.nextpnr import CHIPS
@@ -232,6 +234,47 @@ def test_a_process_gives_the_bits_in_the_cycles_planned(path: Path, name: str) -
         assert bits(unpack_outputs(design, found, 4)) == bits(expected), traffic
 
 
+@pytest.mark.parametrize("name", ["centred", "passed", "turns"])
+def test_stages_overlap_in_the_cycles_planned(path: Path, name: str) -> None:
+    """Scalars and memories of several copies go from stage to stage, however channels stall."""
+    design, given = replace(planned(path, name), overlaps=True), items(name, 6)
+    assert design.process.overlap is not None and len(design.process.overlap.stages) > 1
+    in_turn = replace(design, overlaps=False).pace
+    middle = design.pace.initiation_interval
+    assert middle < 0.8 * in_turn.initiation_interval
+    expected = kera_hw.load(path).function(name, target="interp").batch(**given)
+    words = pack_inputs(design, given, 6)
+    for traffic in (
+        Traffic(), Traffic(60, 60, seed=3), Traffic(70, 50, seed=4, in_turn=True),
+        Traffic(90, 90, seed=5, reset_at_cycle=2 * middle + middle // 2),
+    ):
+        run = simulate(design.emitted, words, traffic, count=6)
+        assert departure(design, run, traffic) is None, traffic
+        found = {port.name: run.outputs[k] for k, port in enumerate(design.emitted.data_outputs)}
+        assert bits(unpack_outputs(design, found, 6)) == bits(expected), traffic
+
+
+def test_every_circle_of_places_has_a_token(path: Path) -> None:
+    """Else stages would wait for ever: without the places that begin with one, no circle is left."""
+    for name in ("centred", "passed", "turns", "small_rows", "unread"):
+        process = replace(planned(path, name), overlaps=True).process
+        assert process.overlap is not None
+        follows = {(place.source, place.target) for place in places_of(process, process.overlap)
+                   if not place.tokens}
+        nodes = {node for pair in follows for node in pair}
+        while nodes:
+            free = {node for node in nodes if not any(target == node and source in nodes
+                                                      for source, target in follows)}
+            assert free, nodes
+            nodes -= free
+
+
+def test_an_interval_that_regions_in_turn_exceed_makes_them_overlap(path: Path) -> None:
+    assert not planned(path, "passed", interval=1000).overlaps
+    found = planned(path, "passed", interval=150)
+    assert found.overlaps and found.pace.initiation_interval <= 150
+
+
 def test_a_nest_is_one_pipeline_with_a_round_a_cycle(path: Path) -> None:
     design = planned(path, "matmul")
     (region,) = design.regions_json()
@@ -285,7 +328,9 @@ def test_what_is_too_large_for_one_pipeline_becomes_a_process(kera: Kera, tmp_pa
     assert done.status == 0, done.err
     out = tmp_path / "out"
     done = kera("build", path, "--fn", "large", "--emit", "verilog", "-o", out)
-    assert done.status == 0 and "4,000 rounds" in (out / "report.html").read_text(), done.err
+    report = (out / "report.html").read_text()
+    assert done.status == 0 and "4,000 rounds" in report, done.err
+    assert "process: channels and loops by cycle" in report and "in_x: item 1, cycles" in report
 
 
 @pytest.mark.long

@@ -14,6 +14,7 @@ from kera_hw.driver.report import costs, theme
 from kera_hw.driver.report.chart import MAX_ROWS, chart_rows, chart_svg
 from kera_hw.driver.report.gantt import MAX_BARS, gantt_bars, gantt_svg
 from kera_hw.driver.report.paths import planned_path, routed_path, waterfall_svg
+from kera_hw.driver.report.timeline import timeline_svg
 from kera_hw.driver.report.wave import wave_svg
 from kera_hw.schedule.fpga.cells.cell import Paint
 from kera_hw.support import SourceFile
@@ -50,6 +51,7 @@ def render_report(
         most_latency=most_cycles(plan["latency_cycles"]),
         interval=cycles_text(plan["initiation_interval"]),
         most_interval=most_cycles(plan["initiation_interval"]),
+        timeline=timeline_svg(plan["timeline"]) if plan["timeline"] else None,
         regions=[region_text(region) for region in plan["regions"]],
         gantt=gantt_svg(netlist, schedule, bars) if len(bars) <= MAX_BARS else None,
         chart=chart_svg(rows, schedule.latency_cycles),

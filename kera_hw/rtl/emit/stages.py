@@ -7,8 +7,8 @@ channel comes before the stages that read it, a sender behind those that write w
 Who starts when is a marked graph: a stage starts when every place before it has a token, takes one of each,
 and gives one to every place behind it when it ends. A place from a stage to the one that needs its work
 begins empty; a place back to whoever fills a memory begins with a token a copy. Every circle has a token, so
-nothing ever waits for itself, and the pace is that of the slowest circle. (Commoner, Holt, Even, Pnueli, "Marked
-directed graphs", 1971; as max-plus recurrences: Baccelli, Cohen, Olsder, Quadrat, 1992.)
+nothing ever waits for itself, and the pace is that of the slowest circle. (Commoner, Holt, Even, Pnueli,
+"Marked directed graphs", 1971; as max-plus recurrences: Baccelli, Cohen, Olsder, Quadrat, 1992.)
 """
 from __future__ import annotations
 
@@ -192,6 +192,20 @@ def relayed(process: ProcessPlan, overlap: Overlap) -> list[dict[str, int]]:
         for region in process.regions[first : last + 1]:
             there |= {out.bus: bits_width(out.bits) for out in region.netlist.outputs if out.bus != "done"}
     return found
+
+
+def within_stage(process: ProcessPlan, stage: tuple[int, int], number: int) -> tuple[int, int]:
+    """From a stage's start to the cycle before a region's first start, and to the end of its last run."""
+    first, last = stage
+    inside = [one for one in process.repeats if first <= one.first and one.last <= last]
+    before = [one for one in inside if one.last < number]
+    begin = process.cycles_of(first, number - 1, before)
+    around = [one for one in inside if one.first <= number <= one.last]
+    if not around:
+        return begin, begin + process.regions[number].cycles
+    outer = max(around, key=lambda one: one.last - one.first)
+    end = process.cycles_of(first, outer.last, [one for one in inside if one.last <= outer.last])
+    return begin, end
 
 
 def pace_of(process: ProcessPlan, overlap: Overlap) -> Pace:
