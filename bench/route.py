@@ -3,18 +3,21 @@
     python -m bench route [FILE.kera[:FUNCTION][@MHZ] ...] [--seed 1] [-o bench/results/route.json]
 
 Each function is planned (at the clock that it gets unasked, or at MHZ), written, and measured by itself
-between registers on an ECP5-85 speed 6. Without names all of bench/large are. Rows that were measured before
-stay until they are measured again; the table says of every figure how far the estimate was off.
+between registers on an ECP5-85 speed 6. Without names those of bench/programs are. Rows that were measured
+before stay until they are measured again. The table says of every figure how far the estimate was off, and
+sets programs beside cores that others wrote by hand for the same (bench/handwritten.toml).
 """
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import statistics
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +43,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("-o", "--out", type=Path, default=HERE / "results" / "route.json")
     options = parser.parse_args(arguments)
     rows: dict[str, Row] = json.loads(options.out.read_text()) if options.out.is_file() else {}
-    names = options.programs or [str(path) for path in sorted((HERE / "large").glob("*.kera"))]
+    names = options.programs or [str(path) for path in sorted((HERE / "programs").glob("*.kera"))]
     for path, function, clock_mhz in map(_named, names):
         for row in routed(path, function, clock_mhz, options.seed):
             rows[key_of(row)] = row
@@ -117,6 +120,28 @@ def errors(rows: dict[str, Row], figure: str) -> list[float]:
     return [100 * relative(row["estimate"][figure], row["routed"][figure]) for row in found]
 
 
+def beside_cores(rows: dict[str, Row]) -> list[str]:
+    """A table of what an item takes, in sites times ns, here and in cores written by hand."""
+    head = "| by hand | item | sites·ns, cycles | here | sites·ns, cycles | ratio |"
+    lines = ["", head, "|---|---|--:|---|--:|--:|"]
+    ratios: list[float] = []
+    for core in tomllib.loads((HERE / "handwritten.toml").read_text())["core"]:
+        row = rows.get(core["ours"])
+        if row is None or "routed" not in row:
+            continue
+        by_hand = max(core["lut"], core["ff"]) * core["cycles"] * 1000 / core["mhz"]
+        found, cycles = row["routed"], row["interval"] / core["items"]
+        cost = max(found["lut"], found["ff"]) * cycles * 1000 / found["fmax_mhz"]
+        ratios.append(cost / by_hand)
+        cells = [
+            core["name"], core["item"], f"{by_hand:,.0f}, {core['cycles']}", core["ours"],
+            f"{cost:,.0f}, {cycles:,.4g}", f"{ratios[-1]:.2f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 1.0
+    return [*lines, "", f"Geometric mean of the ratios, below 1 where less is taken here: {mean:.2f}."]
+
+
 def _line(row: Row) -> str:
     if "error" in row:
         return f"{key_of(row)}: {row['error']}"
@@ -150,6 +175,7 @@ def summary(rows: dict[str, Row]) -> str:
             size = [abs(value) for value in off]
             told.append(f"{figure} {statistics.median(size):.1f} / {max(size):.1f}")
     if told:
+        lines += beside_cores(rows)
         lines += ["", f"Error of estimates in per cent, median / worst: {', '.join(told)}."]
     return "\n".join(lines) + "\n"
 

@@ -30,7 +30,7 @@ from kera_hw.schedule.explain import Refusal
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.fpga.netlist import Netlist
-from kera_hw.schedule.fpga.units import Storage
+from kera_hw.schedule.fpga.units import ReadPort, Storage, WritePort
 from kera_hw.schedule.objective import prices
 from kera_hw.schedule.plan import Plan, Resources
 from kera_hw.schedule.planner import over_capacity
@@ -168,11 +168,21 @@ class ProcessDesign(HardwareDesign):
         """All regions, the memories they share, controllers and counters."""
         device = self.device
         lut = ff = dsp = bram = 0
+        ports: dict[str, tuple[int, int]] = {}  # what a memory takes itself, where most of its ports are used
         for part in self.parts:
             found = part.plan.estimate
-            lut, ff, dsp = lut + found.lut, ff + found.ff, dsp + found.dsp
-            bram += found.bram - sum(unit.brams(device) for unit in part.netlist.units()
-                                     if hasattr(unit, "storage"))
+            lut, ff, dsp, bram = lut + found.lut, ff + found.ff, dsp + found.dsp, bram + found.bram
+            here: dict[str, tuple[int, int]] = {}
+            for unit in part.netlist.units():
+                if isinstance(unit, (ReadPort, WritePort)):
+                    name, own = unit.storage.name, (round(unit.luts(device)), unit.flip_flops())
+                    bram -= unit.brams(device)
+                    lut, ff = lut - own[0], ff - own[1]
+                    known = here.get(name, (0, 0))
+                    here[name] = known[0] + own[0], known[1] + own[1]
+            for name, own in here.items():
+                ports[name] = max(own, ports.get(name, own))
+        lut, ff = lut + sum(own[0] for own in ports.values()), ff + sum(own[1] for own in ports.values())
         shared = {place.storage.name: place.storage for r in self.process.regions for place in r.storages}
         memories = self._memories_told()
         for name, storage in shared.items():
