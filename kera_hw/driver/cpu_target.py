@@ -10,6 +10,7 @@ from typing import Any
 from kera_hw.cpu_gpu.architectures import LEVELS
 from kera_hw.cpu_gpu.engine import CpuFunction, Instance, best_level, compile_export, missing_features
 from kera_hw.cpu_gpu.machine.level import Level
+from kera_hw.driver.perf_map import announce
 from kera_hw.driver.session import identity
 from kera_hw.driver.software import SoftwareExecutor, to_compile
 from kera_hw.graph import Export, Graph
@@ -35,7 +36,9 @@ def cpu_executor(graph: Graph, export: Export, target: str = BEST) -> SoftwareEx
         raise KeraError([Diagnostic("K0706", message)])
     function = compile_export(to_compile(graph, export), level=level)
     plan = code_plan(graph, export, function, target)
-    return SoftwareExecutor(export, function.params, Instance(function), plan)
+    instance = Instance(function)
+    announce(export.name, instance.code_address, len(function.machine.code))
+    return SoftwareExecutor(export, function.params, instance, plan)
 
 
 def code_plan(graph: Graph, export: Export, function: CpuFunction, target: str) -> dict[str, Any]:

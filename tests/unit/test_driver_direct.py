@@ -11,6 +11,7 @@ import pytest
 import kera_hw
 from kera_hw.cpu_gpu.doorway import Doorway
 from kera_hw.cpu_gpu.engine import best_level
+from kera_hw.driver import perf_map as perf
 from kera_hw.driver.api import Function, Program
 
 SOURCE = """
@@ -200,3 +201,17 @@ def test_code_looks_at_arrays_itself(doorway: Callable[..., Any]) -> None:
     one, two = side[:12].reshape(3, 4), side[12:].reshape(3, 4)
     one[:] = X
     assert doorway(one, a, two, no) is two and _same(two, X * a)
+
+
+@some_level
+def test_profilers_are_told_where_code_lies(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(perf.ASKED, "1")
+    perf.map_file().unlink(missing_ok=True)
+    try:
+        executor: Any = program.function("turned", "cpu")._executor  # pyright: ignore[reportPrivateUsage]
+        (line,) = perf.map_file().read_text().splitlines()
+    finally:
+        perf.map_file().unlink(missing_ok=True)
+    address, size_bytes, name = line.split()
+    assert int(address, 16) == executor._instance.code_address and name == "kera::turned"
+    assert int(size_bytes, 16) > 16

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from kera_hw.loops.program import (
     Alloc,
     Block,
+    Buffer,
     For,
     Load,
     LoopProgram,
@@ -24,7 +25,7 @@ from kera_hw.loops.program import (
     statements,
 )
 from kera_hw.loops.transforms.plan import Plan, Step, apply_step, program_hash
-from kera_hw.loops.transforms.reason import Refused, buffer_named
+from kera_hw.loops.transforms.reason import Refused
 from kera_hw.schedule.software.tiling import Registers
 from kera_hw.schedule.software.vector_loops import flat_terms
 from kera_hw.types import FloatType, IntType
@@ -47,14 +48,14 @@ def chains_in_registers(program: LoopProgram, registers: Registers) -> tuple[Loo
     return planner.program, Plan(program.name, program_hash(program), tuple(planner.steps))
 
 
-def constants_ahead(program: LoopProgram) -> tuple[LoopProgram, Plan]:
-    """Questions about counters around a chain asked before it, from the inside out."""
+def constants_ahead(program: LoopProgram) -> LoopProgram:
+    """Questions about counters within a chain asked before it, from the inside out."""
     planner = _Planner(program)
     loops = [item for item in statements(program.body) if isinstance(item, For) and item.carried]
     for loop in reversed(loops):
         if any(isinstance(item, Op) and item.opcode.startswith("compare.") for item in loop.body.body):
             planner.attempt("it is the same in all rounds", "hoist", loop.var.name)
-    return planner.program, Plan(program.name, program_hash(program), tuple(planner.steps))
+    return planner.program
 
 
 @dataclass
@@ -62,6 +63,9 @@ class _Planner:
     program: LoopProgram
     registers: Registers = Registers(1, 8)
     steps: list[Step] = field(default_factory=list[Step])
+    _known: LoopProgram | None = None
+    _buffers: dict[str, Buffer] = field(default_factory=dict[str, Buffer])
+    """Of the program that is known."""
 
     def _take(self, reason: str, transform: str, *arguments: str | int) -> None:
         step = Step(transform, arguments, reason)
@@ -78,9 +82,11 @@ class _Planner:
 
     def cut(self, loop: For) -> None:
         """A long chain over neighbouring elements into lanes, where its order is free."""
+        if len(loop.carried) != 1 or loop.count < 2 * _VECTORS:
+            return
         lanes = self._lanes(loop.body)
         chains = _VECTORS * lanes
-        if lanes < 2 or len(loop.carried) != 1 or loop.count < 2 * chains or not self._is_along(loop):
+        if lanes < 2 or loop.count < 2 * chains or not self._is_along(loop):
             return
         self.attempt(f"{_VECTORS} vectors of {lanes} chains at once", "regroup", loop.var.name, chains)
 
@@ -91,7 +97,12 @@ class _Planner:
 
     def _step(self, item: Load | Store, var: Var) -> int:
         """How far an access moves with a loop."""
-        _, terms = flat_terms(buffer_named(self.program, item.buffer), item.index)
+        if self._known is not self.program:
+            self._known = self.program
+            self._buffers = {buffer.name: buffer for buffer in self.program.buffers}
+            made = (one for one in statements(self.program.body) if isinstance(one, Alloc))
+            self._buffers |= {one.buffer.name: one.buffer for one in made}
+        _, terms = flat_terms(self._buffers[item.buffer], item.index)
         return terms.get(var, 0)
 
     def turn(self, rows: For) -> None:
@@ -146,7 +157,7 @@ class _Planner:
         """A parallel loop around one that carries: the inner one written out, or vectors side by side."""
         inner = [item for item in loop.body.body if isinstance(item, For)]
         plain = all(isinstance(item, Load | Op | Store | For) for item in loop.body.body)
-        if not loop.parallel or loop.carried or len(inner) != 1 or not plain or not inner[0].carried:
+        if not loop.parallel or loop.carried or len(inner) != 1 or not plain or len(inner[0].carried) != 1:
             return
         if not all(isinstance(item, Load | Op) for item in inner[0].body.body):
             return

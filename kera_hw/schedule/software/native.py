@@ -41,5 +41,4 @@ def native_program(
         return legalise(planned(lowered).after, beyond)
     program, _ = tiled_products(folded(planned(lowered, has_product).after, settled=False), registers)
     program, _ = chains_in_registers(program, registers)
-    program, _ = constants_ahead(folded(program))
-    return legalise(program, beyond)
+    return legalise(constants_ahead(folded(program)), beyond)
