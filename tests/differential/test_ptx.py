@@ -1,6 +1,7 @@
 """Kernels by themselves: where items, rounds and memory are pushed, and that what is wrong is seen."""
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -175,3 +176,42 @@ def test_nans_of_the_machine_are_not_shown(tmp_path: Path) -> None:
     infinite = np.full(2, np.inf, np.float32)
     found = results(compile_ptx(export, True), ptx_instance, [infinite, infinite], 2)
     assert [leaf.view(np.uint32).tolist() for leaf in found] == [[0x7FC0_0000] * 2] * 2
+
+
+_BYTES = """
+pub fn signed(a: [[i8; 64]; 8], b: [[i8; 64]; 6]) -> [[i32; 6]; 8] { matmul(a as i32, transpose(b) as i32) }
+pub fn mixed(a: [[u8; 36]; 8], b: [[i8; 36]; 6]) -> [[i32; 6]; 8] { matmul(a as i32, transpose(b) as i32) }
+pub fn plain(a: [[u8; 12]; 8], b: [[u8; 12]; 6]) -> [[u32; 6]; 8] { matmul(a as u32, transpose(b) as u32) }
+pub fn odd(a: [[i8; 65]; 8], b: [[i8; 65]; 6]) -> [[i32; 6]; 8] { matmul(a as i32, transpose(b) as i32) }
+pub fn across(a: [[i8; 64]; 8], b: [[i8; 8]; 64]) -> [[i32; 8]; 8] { matmul(a as i32, b as i32) }
+pub fn shorts(a: [[i16; 64]; 8], b: [[i16; 64]; 6]) -> [[i32; 6]; 8] { matmul(a as i32, transpose(b) as i32) }
+"""
+
+
+def test_products_of_bytes_four_at_a_time(tmp_path: Path) -> None:
+    """Where both factors lie in words: the peeled first product leaves three before them. Elsewhere, not."""
+    path = tmp_path / "bytes.kera"
+    path.write_text(_BYTES, encoding="utf-8")
+    loaded = load_program(path)
+    assert loaded.graph is not None, loaded.diagnostics
+    found: dict[str, set[str]] = {}
+    for export in loaded.graph.exports:
+        module = compile_ptx(without_probes(export), True)
+        found[export.name] = set(re.findall(r"dp4a[.a-z0-9]*", module.text))
+        assert sum(kernel.byte_products for kernel in module.kernels) == len(found[export.name])
+        assert differing(without_probes(export), module, ptx_instance, 12, 3) == []
+    assert found == {
+        "signed": {"dp4a.s32.s32"}, "mixed": {"dp4a.u32.s32"}, "plain": {"dp4a.u32.u32"}, "odd": set(),
+        "across": set(), "shorts": set(),
+    }
+
+
+def test_a_wrong_product_of_bytes_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "bytes.kera"
+    path.write_text(_BYTES, encoding="utf-8")
+    loaded = load_program(path)
+    assert loaded.graph is not None
+    (export,) = (one for one in loaded.graph.exports if one.name == "signed")
+    module = compile_ptx(without_probes(export), True)
+    wrong = replace(module, text=module.text.replace("dp4a.s32.s32", "dp4a.u32.s32"))
+    assert differing(without_probes(export), wrong, ptx_instance, 4, 3) == [0]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Generic
 
+from kera_hw.cpu_gpu.gpu.byte_products import WORD_BYTES, ByteProducts, byte_products
 from kera_hw.cpu_gpu.gpu.writer import Held, Place, R, Scalar, Step, Writer
 from kera_hw.legal.native import Signature, unsigned
 from kera_hw.loops.program import (
@@ -29,11 +30,12 @@ from kera_hw.schedule.software.layout import element_bytes
 from kera_hw.schedule.software.vector_loops import ITEM, flat_terms
 from kera_hw.types import BOOL, BoolType
 
-_BYTE = unsigned(8)
+_BYTE, _WORD = unsigned(8), unsigned(32)
 
 
 class Body(Generic[R]):
-    """Writes statements. ``places``: of all buffers that they reach."""
+    """Writes statements. ``places``: of all buffers that they reach. ``byte_products``: how many loops sum
+    four products of bytes at a time."""
 
     def __init__(self, writer: Writer[R], program: LoopProgram, places: Mapping[str, Place[R]]) -> None:
         self._writer = writer
@@ -42,6 +44,7 @@ class Body(Generic[R]):
         self._buffers |= {buffer.name: buffer for buffer in outside}
         self._places = places
         self._held: dict[Var, Held[R]] = {}
+        self.byte_products = 0
 
     # Scalars
 
@@ -113,12 +116,55 @@ class Body(Generic[R]):
 
     def _for(self, loop: For) -> None:
         self._carry(loop.carried)
-        if loop.count:
-            with self._writer.counted(loop.count) as counter:
-                self.hold(loop.var, counter)
-                self.block(loop.body)
-                self._advance(loop.carried, loop.body)
+        products = byte_products(loop, self._buffers) if self._writer.has_byte_products else None
+        if products is None:
+            self._rounds(loop, 0, loop.count)
+        else:
+            behind = products.before + WORD_BYTES * products.words
+            self._rounds(loop, 0, products.before)
+            self._words(loop, products)
+            self._rounds(loop, behind, loop.count - behind)
         self._hand_out(loop.carried)
+
+    def _rounds(self, loop: For, first: int, count: int) -> None:
+        """So many from one on."""
+        if not count:
+            return
+        with self._writer.counted(count) as counter:
+            if first:
+                kind = loop.var.type
+                operands: list[Scalar[R]] = [Scalar(kind, counter), Scalar(kind, Literal(kind, first))]
+                counter = self._writer.compute(Signature("integer.add", (kind, kind), kind), operands)
+            self.hold(loop.var, counter)
+            self.block(loop.body)
+            self._advance(loop.carried, loop.body)
+
+    def _words(self, loop: For, products: ByteProducts) -> None:
+        """Four rounds at once."""
+        (carried,) = loop.carried
+        total = self._held[carried.inner]
+        self.byte_products += 1
+        first, second = products.factors
+        with self._writer.counted(products.words) as counter:
+            words = self._word(first, loop.var, counter, products), self._word(
+                second, loop.var, counter, products
+            )
+            scalar = Scalar(carried.inner.type, total)
+            kinds = first.result.type, second.result.type
+            found = self._writer.sum_of_products(scalar, words, kinds)
+            self._writer.move(total.register, Scalar(carried.inner.type, found))
+
+    def _word(self, factor: Load, var: Var, counter: Held[R], products: ByteProducts) -> Held[R]:
+        """Four bytes of a factor."""
+        buffer = self._buffers[factor.buffer]
+        constant, terms = flat_terms(buffer, factor.index)
+        terms.pop(ITEM, None)
+        del terms[var]
+        place = self._places[buffer.name]
+        steps = [(self.scalar(other), coefficient) for other, coefficient in terms.items()]
+        steps.append((Scalar(var.type, counter), WORD_BYTES))
+        place = replace(place, offset=place.offset + constant + products.before)
+        return self._writer.load(_WORD, place, steps)
 
     def _while(self, loop: While) -> None:
         self._carry(loop.carried)

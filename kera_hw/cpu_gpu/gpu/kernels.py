@@ -53,8 +53,8 @@ Unit = OneOf["round", "item", "batch"]
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """``threads`` of a block; ``rounds`` of an item, where a thread has one of them. ``resources``: what a
-    language counts besides, such as registers."""
+    """``threads`` of a block; ``rounds`` of an item, where a thread has one of them. ``byte_products``: loops
+    that sum four products of bytes at a time. ``resources``: what a language counts besides, as registers."""
 
     name: str
     unit: Unit
@@ -62,6 +62,7 @@ class Kernel:
     rounds: int
     instructions: int
     reason: str
+    byte_products: int = 0
     resources: Mapping[str, int] = field(default_factory=dict[str, int], compare=False)
 
 
@@ -234,7 +235,7 @@ class _Module(Generic[R]):
         self._finish(frame, "batch", plan.threads, 1, reason)
 
     def _finish(self, frame: _Frame[R], unit: Unit, threads: int, rounds: int, reason: str) -> None:
-        kernel = Kernel(frame.name, unit, threads, rounds, 0, reason)
+        kernel = Kernel(frame.name, unit, threads, rounds, 0, reason, frame.byte_products)
         text, kernel = self.language.finished(frame.writer, kernel)
         self.instructions += kernel.instructions
         self.written.append((text, kernel))
@@ -256,6 +257,7 @@ class _Frame(Generic[R]):
         self._places: dict[str, Place[R]] = {}
         self._memory: Place[R] | None = None
         self._own: Place[R] | None = None
+        self.byte_products = 0
 
     # Scalars of the frame
 
@@ -338,6 +340,7 @@ class _Frame(Generic[R]):
         for var in region.takes:
             body.take(var, self._places[var.name])
         body.block(region.body)
+        self.byte_products += body.byte_products
         for var in region.gives:
             body.leave(var, self._places[var.name])
 

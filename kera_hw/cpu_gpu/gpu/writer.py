@@ -70,6 +70,14 @@ class Writer(ABC, Generic[R]):
     def move(self, register: R, value: Scalar[R]) -> None:
         """A value into such a register, extended if it was loose."""
 
+    has_byte_products = False
+
+    def sum_of_products(
+        self, total: Scalar[R], words: tuple[Held[R], Held[R]], kinds: tuple[Type, Type]
+    ) -> Held[R]:
+        """A sum and four products of bytes, which lie in two words; where there is an instruction."""
+        raise NotImplementedError
+
     # Memory
 
     @abstractmethod

@@ -41,6 +41,15 @@ class PtxWriter(Writer[str]):
     def move(self, register: str, value: Scalar[str]) -> None:
         self.code.op(f"mov.{register_type(value.type)}", register, self._source(value).read())
 
+    has_byte_products = True
+
+    def sum_of_products(
+        self, total: Scalar[str], words: tuple[Held[str], Held[str]], kinds: tuple[Type, Type]
+    ) -> Held[str]:
+        name = ".".join(f"{'s' if isinstance(kind, IntType) and kind.signed else 'u'}32" for kind in kinds)
+        operands = *(word.register for word in words), self._source(total).read()
+        return Held(self.code.give(f"dp4a.{name}", *operands))
+
     # Memory
 
     def advance(self, base: str, steps: Sequence[Step[str]]) -> str:

@@ -89,6 +89,18 @@ def _bfi(row: Instruction, args: list[Array]) -> Array:
     return args[1] & ~field | shifted(args[0], place) & field
 
 
+def _dp4a(row: Instruction, args: list[Array]) -> Array:
+    """A sum and the products of four bytes each, modulo 2^32."""
+    total = args[2].astype(np.int64)
+    for k in range(4):
+        factors = [
+            (word >> np.uint32(8 * k)).astype(np.int8 if row.chosen[kind] == "s32" else np.uint8)
+            for kind, word in zip(("atype", "btype"), args)
+        ]
+        total = total + factors[0].astype(np.int64) * factors[1].astype(np.int64)
+    return (total & 0xFFFF_FFFF).astype(np.uint32)
+
+
 def _counted(count: Callable[[Array, IntType], Array]) -> Meaning:
     def meaning(row: Instruction, args: list[Array]) -> Array:
         return count(args[0], _integer(row.kind)).astype(np.uint32)
@@ -198,7 +210,8 @@ MEANINGS: Mapping[str, Meaning] = {
     "min.type": lambda row, a: np.minimum(a[0], a[1]), "max.type": lambda row, a: np.maximum(a[0], a[1]),
     "neg.type": lambda row, a: np.negative(a[0]),
     "popc.type": _counted(bits.popcount), "clz.type": _counted(bits.count_leading_zeros),
-    "bfi.type": _bfi, "brev.type": lambda row, a: bits.reverse_bits(a[0], _integer(row.kind)),
+    "bfi.type": _bfi, "dp4a.atype.btype": _dp4a,
+    "brev.type": lambda row, a: bits.reverse_bits(a[0], _integer(row.kind)),
     "and.type": lambda row, a: a[0] & a[1], "or.type": lambda row, a: a[0] | a[1],
     "xor.type": lambda row, a: a[0] ^ a[1], "not.type": lambda row, a: ~a[0],
     "shl.type": lambda row, a: bits.shl(a[0], a[1], _integer(row.kind)),
