@@ -21,6 +21,7 @@ from kera_hw.rtl.emit.stages import places_of
 from kera_hw.rtl.sim.bench import Traffic, simulate
 from kera_hw.rtl.toolchain.harness import measure
 from kera_hw.rtl.toolchain.nextpnr import CHIPS
+from kera_hw.schedule.fpga.units.storage import turn_ps
 from kera_hw.support import KeraError
 from tests.unit.cli_support import Kera
 
@@ -344,3 +345,15 @@ def test_what_controllers_and_memories_take_is_foretold(path: Path, tmp_path: Pa
         assert (said.dsp, said.bram) == (found.dsp, found.bram)
         assert abs(said.ff - found.ff) <= 0.25 * found.ff, (name, said, found)
         assert abs(said.lut - found.lut) <= 0.25 * found.lut, (name, said, found)
+
+
+def test_a_port_that_regions_share_is_known_to_take_the_time_of_choosing(path: Path) -> None:
+    design = planned(path, "centred")
+    drivers = {
+        place.storage.name: (place.storage.writers, place.storage.readers)
+        for region in design.process.regions for place in region.storages
+    }  # fmt: skip
+    # Channels fill and empty the outer ones; two regions write the one between, two read it.
+    assert drivers == {"in.x": (1, 1), "t2": (2, 2), "out.0": (1, 1)}
+    times = [turn_ps(design.device, count) for count in (1, 2, 3, 8, 9)]
+    assert times[0] == 0 and times == sorted(times) and times[1] < times[2] == times[3] < times[4]

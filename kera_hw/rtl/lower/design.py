@@ -42,7 +42,7 @@ class FlatMemory:
     one, ``tensor.update`` gives the memory after a write, and ``control.select`` between that and the version
     before makes a write conditional. All versions form one chain from the parameter to the result, and a
     read names the version that it sees. A constant has no result. ``distance``: items from a write to the
-    first one that may read its address.
+    first one that may read its address. ``writers`` and ``readers``: circuits that take turns at its ports.
     """
 
     name: str
@@ -52,6 +52,8 @@ class FlatMemory:
     kind: MemoryKind
     origin: Origin | None = None
     distance: int = 1
+    writers: int = 1
+    readers: int = 1
 
     @property
     def type(self) -> TensorType:

@@ -54,6 +54,14 @@ def exchange_bus(var: Var) -> str:
     return f"x_{var.name}"
 
 
+def drivers_of(regions: Regions, buffer: Buffer) -> tuple[int, int]:
+    """How many regions and channels write a memory in turn, and how many read it."""
+    writers, readers = (
+        sum(buffer.name in touched(nest, what) for nest in regions.nests) for what in (Store, Load)
+    )
+    return writers + (buffer.kind == "param"), readers + (buffer.kind == "result")
+
+
 def region_designs(
     export: Export, regions: Regions, store: GraphStore, interval: int, carry_logic: bool
 ) -> list[RegionDesign] | Diagnostic:
@@ -148,7 +156,11 @@ class _Region:
             for memory in memories_of(buffer):
                 # Others see what is in it, as if it stood at the ports.
                 kind = "param" if buffer.kind == "param" else "result"
-                memory = replace(memory, kind=kind, distance=self._distances[buffer.name])
+                writers, readers = drivers_of(self._regions, buffer)
+                memory = replace(
+                    memory, kind=kind, distance=self._distances[buffer.name],
+                    writers=writers, readers=readers,
+                )
                 banks.append(Memory(builder, memory, self._store.param(at, memory.type)))
                 at += 1
             self._memories.append(Kept(builder, buffer, banks))

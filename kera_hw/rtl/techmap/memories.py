@@ -142,7 +142,7 @@ class Memories:
         made = Storage(
             name=memory.name, entries=memory.entries, word_bits=memory.word_bits, initial=memory.initial,
             style="block", read_latency_cycles=self._device.area.bram_stages + near, transparent=near,
-            read_ports=ports, distance=distance,
+            read_ports=ports, distance=distance, writers=memory.writers, readers=memory.readers,
         )
         return made if self._device.area.bram_bits else None
 
@@ -154,6 +154,7 @@ class Memories:
         return Storage(
             name=memory.name, entries=memory.entries, word_bits=memory.word_bits, initial=memory.initial,
             style="lut", read_latency_cycles=int(near), transparent=True, read_ports=ports, distance=distance,
+            writers=memory.writers, readers=memory.readers,
         )
 
     def _cost(self, storage: Storage) -> tuple[bool, float]:

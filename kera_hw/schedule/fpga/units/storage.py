@@ -57,6 +57,7 @@ class Storage:
     """``entries`` words; ``initial`` words are there from power-up and after every reset (None: none are).
 
     ``distance``: how many items at the least lie between two accesses to one word, of which one is a write.
+    ``writers`` and ``readers``: circuits that take turns at its ports, this one among them.
     """
 
     name: str
@@ -68,6 +69,8 @@ class Storage:
     transparent: bool
     read_ports: int = 1
     distance: int = 1
+    writers: int = 1
+    readers: int = 1
 
     @property
     def address_bits(self) -> int:
@@ -167,12 +170,13 @@ class ReadPort(Port):
 
     def setup_ps(self, device: Device, operand: int = 0) -> int:
         storage = self.storage
+        turn = turn_ps(device, storage.readers)
         if storage.style == "lut":
-            read = wide_ps(device, levels(-(-storage.entries // _LUT_RAM_ENTRIES)))
+            read = turn + wide_ps(device, levels(-(-storage.entries // _LUT_RAM_ENTRIES)))
             return read + (_chosen_ps(device) + round(device.timing.route_lut_ps) if storage.forwards else 0)
         on_read_side = device.family == "ecp5"
-        inside = self._block_ps(device) + (self._cleared_ps(device) if on_read_side else 0)
-        return max(inside, _compared_ps(device) if storage.forwards else 0)
+        inside = turn + self._block_ps(device) + (self._cleared_ps(device) if on_read_side else 0)
+        return max(inside, turn + _compared_ps(device) if storage.forwards else 0)
 
     def act(self, operands: Sequence[int], kept: dict[str, Any]) -> int:
         return self._words(kept)[min(operands[0], self.storage.entries - 1)]
@@ -226,10 +230,11 @@ class WritePort(Port):
         on_write_side = storage.style == "lut" or device.family != "ecp5"
         inside = self._cleared_ps(device) if on_write_side else 0
         inside += self._block_ps(device) if storage.style == "block" else 0
+        turn = turn_ps(device, storage.writers)
         if not storage.forwards:
-            return inside
+            return inside + turn
         compared = 0 if operand == 1 else _compared_ps(device) + round(timing.route_lut_ps)
-        return max(inside, _chosen_ps(device) + compared)
+        return turn + max(inside, _chosen_ps(device) + compared)
 
     def act(self, operands: Sequence[int], kept: dict[str, Any]) -> int:
         address, word, condition = operands
@@ -253,6 +258,16 @@ class WritePort(Port):
 
     def brams(self, device: Device) -> int:
         return self.storage.table_blocks(device)
+
+
+def turn_ps(device: Device, drivers: int) -> int:
+    """Through what chooses one of so many drivers of a port: two a LUT, four of these by each one behind."""
+    if drivers < 2:
+        return 0
+    deep, joined = 1, -(-drivers // 2)
+    while joined > 1:
+        deep, joined = deep + 1, -(-joined // 4)
+    return round(deep * (device.timing.lut_ps + device.timing.route_lut_ps / 2))  # neighbours, all of them
 
 
 def _chosen_ps(device: Device) -> int:
