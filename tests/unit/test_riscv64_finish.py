@@ -85,3 +85,13 @@ def test_a_loop_takes_as_many_rounds_as_there_are_lanes(tmp_path: Path) -> None:
     taken = [inst for inst in made if inst.op == "vset" and inst.operands[0] not in (ZERO, NEAR)]
     assert len(taken) == 1 and "vfmul" in [inst.op for inst in made]
     assert sum(inst.op == "vse32" for inst in made) == 1 and not any(inst.op == "flw" for inst in made)
+
+
+def test_tables_are_looked_up_for_as_many_lanes_as_there_are(tmp_path: Path) -> None:
+    """Functions by tables deal with no lane by its number."""
+    path = tmp_path / "f.kera"
+    path.write_text("pub fn f(x: [f32; 37]) -> [f32; 37] { exp(x) + log(x) }", encoding="utf-8")
+    loaded = load_program(path)
+    assert loaded.graph is not None
+    made = [inst.op for _, inst in compile_export(loaded.graph.exports[0], level=RVV).machine.instructions]
+    assert "vluxei64" in made and made.count("vse32") == 1 and not {"vslideup", "vslidedown"} & set(made)

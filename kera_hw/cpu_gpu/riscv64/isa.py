@@ -151,8 +151,18 @@ class Riscv(Emitter):
         self.lanes(width, count)
         return self.vgives(f"vlse{width}", start, ZERO)
 
+    def looks_up(self, kind: Type, entries: int) -> bool:
+        """Where each entry's distance in bytes is a number of the lanes' width."""
+        return entries * width_of(kind) // 8 <= 1 << width_of(kind)
+
     def look_up(self, kind: Type, table: Mem, entries: int, index: VReg, count: int) -> VReg | None:
-        return None
+        if not self.looks_up(kind, entries):
+            return None
+        start, width = flat(self, table), width_of(kind)
+        self.lanes(width, count)
+        if width > 8:
+            index = self.vgives("vslli", index, (width // 8).bit_length() - 1)
+        return self.vgives(f"vluxei{width}", start, index)
 
     def gather(self, kind: Type, places: Sequence[Mem]) -> VReg:
         """Elements from places of their own, each put where it belongs."""

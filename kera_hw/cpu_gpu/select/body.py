@@ -366,14 +366,18 @@ class Body(StatementWriter):
 
     def _looked_up(self, buffer: Buffer, index: Index) -> VReg | None:
         """Entries of a short table of constants by lanes of their width, where the machine has that."""
-        if buffer.kind != "const" or len(index) != 1 or index[0].constant or len(index[0].terms) != 1:
-            return None
-        ((var, factor),) = index[0].terms
-        held = self._held[var]
-        if factor != 1 or held.counter or width_of(var.type) != width_of(buffer.element):
+        var = self._entry_of(buffer, index)
+        if var is None or (held := self._held[var]).counter:
             return None
         table = Mem(self._arena, offset=self._layout.addresses[buffer.name])
         return self.isa.look_up(buffer.element, table, buffer.size, held.reg, held.lanes)
+
+    def _entry_of(self, buffer: Buffer, index: Index) -> Var | None:
+        """What says the entry of a table of constants, in numbers as wide as those in it."""
+        if buffer.kind != "const" or len(index) != 1 or index[0].constant or len(index[0].terms) != 1:
+            return None
+        ((var, factor),) = index[0].terms
+        return var if factor == 1 and width_of(var.type) == width_of(buffer.element) else None
 
     def _is_wanted_in_lanes(self, var: Var) -> bool:
         """Whether a number is read by nothing but operations on lanes."""
@@ -491,9 +495,14 @@ class Body(StatementWriter):
         """Whether neighbouring rounds touch neighbouring elements, or the same."""
         for statement in block.body:
             if isinstance(statement, Load | Store):
-                moving = self._moving(self._buffers[statement.buffer], statement.index)
-                assert self._vector is not None
-                if moving not in ({}, {self._vector.var: 1}):
+                buffer = self._buffers[statement.buffer]
+                moving = self._moving(buffer, statement.index)
+                assert self._vector is not None and self.isa.strips is not None
+                entry = self._entry_of(buffer, statement.index)
+                table = entry not in (None, self._vector.var)
+                if moving not in ({}, {self._vector.var: 1}) and not (
+                    table and self.isa.strips.looks_up(buffer.element, buffer.size)
+                ):
                     return False
             if isinstance(statement, Alloc):
                 self._buffers[statement.buffer.name] = statement.buffer

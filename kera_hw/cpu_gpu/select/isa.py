@@ -46,6 +46,10 @@ class Strips(Protocol):
         """How many of the rounds that are left go at once, ``count`` lanes being the least that there are."""
         ...
 
+    def looks_up(self, kind: Type, entries: int) -> bool:
+        """Whether ``Isa.look_up`` is for tables of so many."""
+        ...
+
     def over(self) -> None:
         """From here on, lanes are as many as instructions are told."""
         ...
