@@ -37,6 +37,7 @@ from kera_hw.schedule.fpga.netlist import Netlist, Output, least_initiation_inte
 from kera_hw.schedule.fpga.simulate import simulate_netlist
 from kera_hw.schedule.fpga.units import UNITS, IterativeUnit, Memory, Port, ReadPort, Storage, WritePort
 from kera_hw.schedule.fpga.units.iterative import Register
+from kera_hw.schedule.fpga.units.operator import accumulator, shared_product
 from kera_hw.schedule.verifier import verify_plan
 from tests.differential.emit_netlists import (
     iterative_unit,
@@ -57,6 +58,7 @@ _STORAGE = Storage(
     transparent=True,
 )
 _READ, _WRITE = ReadPort(name="kept.read0", storage=_STORAGE), WritePort(name="kept.write", storage=_STORAGE)
+_PRODUCT, _TOTAL = shared_product("product1", 4, 8, 2), accumulator("accumulator1", 4, 8)
 PART = find_device("ecp5-25k")
 assert PART is not None
 MODEL = DelayModel(PART)
@@ -70,6 +72,8 @@ SAMPLES: tuple[Cell, ...] = (
     Rom(width=8, address=X, contents=tuple(range(100))),
     Call(width=8, unit=_MEMORY, arguments=(cell_bits(0, 2),)),
     Call(width=8, unit=_LOOP, arguments=(X,)),
+    Call(width=16, unit=_PRODUCT, arguments=(X, Y)),
+    Call(width=8, unit=_TOTAL, arguments=(X, Y, BIT)),
     Call(width=8, unit=_READ, arguments=(cell_bits(0, 7),)),
     Call(width=0, unit=_WRITE, arguments=(cell_bits(0, 7), Y, BIT)),
     StateOut(width=8, state=0), StateNext(width=8, state=0),
