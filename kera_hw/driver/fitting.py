@@ -95,8 +95,8 @@ def _sharing(needs: Needs, device: Device, dsp: int | None) -> str:
     interval = needs.least_initiation_interval(device, dsp)
     return (
         f"With units shared among these operations, {device.name} could take an item every {interval:,} "
-        "cycles at the earliest (the resource-constrained minimum II). Units are shared by the rounds of "
-        "loops that stay loops alone."
+        "cycles at the earliest (the resource-constrained minimum II). A design this large shares them where "
+        "its loops stay loops."
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from kera_hw.schedule.fpga.bits import Bits, Segment
 from kera_hw.schedule.fpga.cells import Call
@@ -35,6 +35,10 @@ class Choosing:
     column: tuple[int | None, ...]
     chosen: tuple[tuple[Kind, int], ...]
     columns: tuple[tuple[Hashable, ...], ...]
+
+    def of_kind(self, kind: Kind) -> tuple[tuple[Hashable, ...], ...]:
+        """The signals of the columns of a kind, which are chosen together."""
+        return tuple(column for (other, _), column in zip(self.chosen, self.columns) if other == kind)
 
     def luts(self, device: Device) -> int:
         """What all its columns take."""
@@ -115,8 +119,13 @@ def phase_ffs(found: Sequence[Turn]) -> int:
 
 
 def choice_luts(found: Sequence[Turn], device: Device) -> int:
-    """LUTs of all operands' multiplexers."""
-    return sum(operand.luts(device) for turn in found for operand in turn.operands)
+    """LUTs of all operands' multiplexers; operators that choose the same at the same time share one."""
+    kinds: tuple[Kind, ...] = get_args(Kind)
+    groups = {
+        (turn.counted, kind, operand.of_kind(kind))
+        for turn in found for operand in turn.operands for kind in kinds
+    }
+    return sum(_tree_luts(column, device) for _, _, columns in groups for column in columns)
 
 
 def valid_stages(found: Sequence[Turn]) -> set[int]:

@@ -185,3 +185,32 @@ def test_a_filter_is_one_multiplier_and_one_accumulator() -> None:
     assert not total.operands[0].columns, "the accumulator chooses among nothing"
     assert not total.operands[1].columns
     assert plan.estimate.lut < 200
+
+
+@pytest.mark.parametrize("emitter", ["text", "amaranth"])
+def test_operators_that_choose_the_same_share_the_choice(emitter: Emitter) -> None:
+    """Two rows of a matrix meet the same elements of the vector, one after another."""
+    source = (
+        "pub fn f(x: [i9; 4]) -> [i32; 2] {\n"
+        "    let m: [i32; 2, 4] = [[113, 3_341, -517, 77], [-1_299, 411, 919, 57]];\n"
+        "    let mut y = [0i32; 2];\n"
+        "    for i in 0..2 { for k in 0..4 { y[i] += m[i, k] * (x[k] as i32); } }\n    y\n}\n"
+    )
+    graph = compile_text(SourceFile("f.kera", source.encode()), Path("f.kera")).graph
+    assert graph is not None
+    export = graph.exports[0]
+    netlist = map_design(lower(graph, export), DEVICE.name, CLOCK_PS, MapOptions(turns=4))
+    plan, _ = schedule(netlist, DEVICE, CLOCK_PS, None, 4)
+    assert plan is not None
+    taken = turns(netlist, Placed(plan.stage, plan.available, plan.lifetimes))
+    products = [turn for turn in taken if turn.unit.name.startswith("product")]
+    assert len(products) == 2
+    one, other = (turn.operands[0].of_kind("signals") for turn in products)
+    assert one == other and len(one) == 9
+    emitted = emit_verilog(netlist, plan, "stream", "ecp5", emitter)
+    assert emitter == "amaranth" or emitted.verilog.count("ecp5_mux #(.WIDTH(9)") == 1
+    values = random_inputs(export, ITEMS, 1)
+    expected = result_buses(export, run_export(export, values, ITEMS), ITEMS)
+    run = simulate(emitted, bus_words(emitted, input_buses(export, values, ITEMS)), Traffic(60, 60, 3))
+    assert run.fault is None
+    assert_same(expected, run_buses(emitted, run), "Verilog")

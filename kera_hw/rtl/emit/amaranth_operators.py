@@ -45,6 +45,7 @@ class Turns:
         self._netlist, self._plan, self._builders = netlist, plan, builders
         self._vector, self._holds = vector, holds
         self._phases: dict[tuple[int, int], Signal] = {}
+        self._chosen: dict[tuple[tuple[int, int], str, tuple[There, ...]], Signal] = {}
 
     def operands(self, turn: Turn, place: Place) -> tuple[Value, ...]:
         """The operands of the phase."""
@@ -76,6 +77,11 @@ class Turns:
 
         made: list[tuple[Part, int]] = []
         for piece in operand_parts(self._netlist, self._plan, turn, position):
+            key = (turn.counted, piece.kind, piece.vectors)
+            if key in self._chosen:  # another operator chooses the same at the same time
+                made.append((piece, len(values)))
+                values.append(self._chosen[key])
+                continue
             known: dict[There, int] = {}
             for there in () if piece.kind == "table" else piece.vectors:
                 if there not in known:
@@ -85,6 +91,7 @@ class Turns:
                 made.append((piece, known[piece.vectors[0]]))
                 continue
             target = place.signal(f"_in{position}_{piece.kind}", piece.width)
+            self._chosen[key] = target
             choices = [cell_bits(known[there], piece.width) for there in piece.vectors if known]
             cell = piece.cell(cell_bits(0, turn.phase_bits), choices)
             inner = replace(place, target=target, read=read)

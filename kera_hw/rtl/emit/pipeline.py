@@ -57,6 +57,7 @@ class _Writer:
         self._buses = dict(netlist.inputs)
         self._definitions: list[tuple[Unit, str]] = []  # with their modules
         self._phases: dict[tuple[int, int], str] = {}
+        self._chosen: dict[tuple[tuple[int, int], str, tuple[There, ...]], str] = {}
         self._shown: dict[str, str] = {}  # of a unit with several calls: the signal with its result
 
     def _read(self, segment: Segment, stage: int) -> list[str]:
@@ -221,6 +222,10 @@ class _Writer:
         for position, operand in enumerate(turn.operands):
             made: list[tuple[Part, int]] = []
             for piece in operand_parts(self._netlist, self._plan, turn, position):
+                key = (turn.counted, piece.kind, piece.vectors)
+                if key in self._chosen:  # another operator chooses the same at the same time
+                    made.append((piece, named(self._chosen[key], piece.width)))
+                    continue
                 known: dict[There, int] = {}
                 stem = f"{shown}_in{position}"
                 for there in () if piece.kind == "table" else piece.vectors:
@@ -232,7 +237,7 @@ class _Writer:
                 if piece.kind == "same":
                     made.append((piece, known[piece.vectors[0]]))
                     continue
-                name = self._layout.fresh(f"{stem}_{piece.kind}")
+                name = self._chosen[key] = self._layout.fresh(f"{stem}_{piece.kind}")
                 choices = [cell_bits(known[there], piece.width) for there in piece.vectors if known]
                 site = replace(self._site(name, last), read=read)
                 cell = piece.cell(phase, choices)
