@@ -36,6 +36,7 @@ from kera_hw.wasm.program import WasmModule
 HERE = Path(__file__).parent
 PACKAGES = HERE / "browser"
 SOURCES = (HERE / "data" / "cpu.kera", HERE / "data" / "wasm.kera")
+_COMPILED = 3
 Array = np.ndarray[Any, Any]
 Inputs = Mapping[str, Array]
 
@@ -146,11 +147,15 @@ def _inputs(program: kera_hw.Program, function: str) -> dict[str, Array]:
 
 
 def _compiled(program: kera_hw.Program, function: str) -> tuple[WasmModule, float]:
-    """The module, and the milliseconds that it took."""
+    """The module, and the milliseconds that it took, the least of several."""
     export = next(item for item in program.graph.exports if item.name == function)
-    start = time.process_time()
-    module = compile_export(to_compile(program.graph, export))
-    return module, 1000 * (time.process_time() - start)
+    taken: list[float] = []
+    while True:
+        start = time.process_time()
+        module = compile_export(to_compile(program.graph, export))
+        taken.append(time.process_time() - start)
+        if len(taken) == _COMPILED:
+            return module, 1000 * min(taken)
 
 
 def _written(folder: Path, name: str, kernel: Kernel) -> tuple[dict[str, Any], float]:
