@@ -138,6 +138,18 @@ def test_questions_about_edges_are_few(tmp_path: Path) -> None:
                    for item in statements(program.body))
 
 
+def test_far_rows_are_added_one_after_another(tmp_path: Path) -> None:
+    source = """pub fn f(x: [f32; 9, 512]) -> [f32; 512] {
+        let mut s = [0f32; 512];
+        for k in 0..9 { s = s + x[k]; }
+        s
+    }"""
+    program = planned(lower_export(_export(tmp_path, source))).after
+    assert chains_in_registers(program, AVX2)[0] == program
+    near = planned(lower_export(_export(tmp_path, source.replace("512", "64")))).after
+    assert chains_in_registers(near, AVX2)[0] != near
+
+
 def test_a_filter_has_no_sums_in_memory(tmp_path: Path) -> None:
     program = planned(lower_export(_export(tmp_path, SOURCES["filter"]))).after
     after, _ = chains_in_registers(program, AVX2)

@@ -32,6 +32,8 @@ from kera_hw.types import FloatType, IntType
 
 _VECTORS = 4
 """Side by side: an addition's time until the next one on the same sum."""
+_NEAR = 256
+"""Elements from row to row within which a sum may go through all rows at once."""
 _MOST_ROUNDS, _MOST_UNROLLED = 32, 128
 """Rounds, and the statements of all of them, of an inner loop that is written out."""
 
@@ -114,6 +116,9 @@ class _Planner:
             return
         if lanes.carried or not all(isinstance(item, Load | Op | Store) for item in lanes.body.body):
             return
+        loads = [item for item in rows.body.body + lanes.body.body if isinstance(item, Load)]
+        if any(abs(self._step(item, rows.var)) > _NEAR for item in loads):
+            return  # in rows after each other memory is read as it lies
         kept = [name for name in _changed(lanes.body) if self._stays(lanes.body, name, rows.var)]
         before = self.program, list(self.steps)
         try:
