@@ -30,7 +30,8 @@ from kera_hw.schedule.fpga.resource_model import (
     reset_ffs,
     reset_luts,
 )
-from kera_hw.schedule.lifetimes import enabled_stages, lifetimes
+from kera_hw.schedule.fpga.units import Port
+from kera_hw.schedule.lifetimes import enabled_stages, lifetimes, register_bits
 from kera_hw.schedule.plan import PathStep, Plan, Recurrence, Resources, UnitPlan
 from kera_hw.schedule.problem import Problem, build_problem, staged_fanout, timing_pairs, with_fanout
 from kera_hw.schedule.reservations import Reserved, shared_units, with_units
@@ -143,6 +144,7 @@ def _plan(problem: Problem, asked: _Request, interface: str) -> _Made | Refusal:
     )
     if isinstance(found, Refusal):
         return found
+    found = _closer(problem, asked, found)
     recurrence = None if found.loop is None else loop_recurrence(problem, found.loop)
     if recurrence is not None and not recurrence.states:  # calls that take turns made it so long
         recurrence = None
@@ -150,6 +152,24 @@ def _plan(problem: Problem, asked: _Request, interface: str) -> _Made | Refusal:
     plan = make_plan(exact, found.stage, asked.clock_ps, found.initiation_interval, interface, recurrence)
     foreseen_ps = 1e6 / fmax_mhz(exact, stage_arrivals(exact, found.stage))
     return _Made(replace(plan, notes=(*plan.notes, *found.notes)), foreseen_ps)
+
+
+def _closer(problem: Problem, asked: _Request, found: _Solution) -> _Solution:
+    """The stages for the least interval there is, where these keep fewer bits at the longer one asked for.
+
+    What holds at an interval holds at a longer one, as long as no port of a memory takes turns; so a longer
+    interval never needs more registers.
+    """
+    ports = any(isinstance(unit, Port) and users[1:] for unit, users in problem.netlist.calls())
+    if asked.ii is None or asked.ii < 2 or asked.in_haste or ports:
+        return found
+    wanted = replace(asked, ii=None, latency=found.stage[problem.end])
+    other = _relieved(problem, wanted)
+    if other is None or other.initiation_interval >= asked.ii:
+        return found
+    other = replace(other, initiation_interval=asked.ii, loop=found.loop)
+    bits = [register_bits(problem, item.stage, asked.ii) for item in (found, other)]
+    return other if bits[1] < bits[0] else found
 
 
 def _soonest(problem: Problem, asked: _Request) -> _Solution | None:

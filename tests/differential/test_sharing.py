@@ -145,6 +145,17 @@ def test_verilog_equals_the_interpreter(
         assert_same(expected, run_buses(emitted, run), str(traffic))
 
 
+def test_a_longer_interval_keeps_no_more_bits() -> None:
+    for seed in (1, 4, 6, 10):
+        netlist, plan = shared(seed, 9)
+        for interval in (10, 14, 21):
+            longer, _ = schedule(netlist, DEVICE, CLOCK_PS, plan.latency_cycles, interval)
+            assert longer is not None
+            assert verify_plan(netlist, longer, DelayModel(DEVICE)) == []
+            assert longer.initiation_interval == interval
+            assert longer.register_bits <= plan.register_bits, (seed, interval)
+
+
 def test_the_verifier_sees_calls_that_meet() -> None:
     """Two calls an interval apart from each other meet when items come one cycle later than they may."""
     netlist, plan = shared(1, 9)
