@@ -206,7 +206,11 @@ def full_plan(design: HardwareDesign, rounds: list[dict[str, Any]] | None = None
     if rounds:
         data["achieved"] = rounds[-1]
         data["rounds"] = [
-            {key: row[key] for key in ("scale", "latency_cycles", "lut", "ff", "fmax_mhz")} for row in rounds
+            {
+                **{key: row[key] for key in ("scale", "latency_cycles", "lut", "ff", "fmax_mhz")},
+                "slowest": _slowest(row["critical_path"]),
+            }
+            for row in rounds
         ]
     plan = design.emitted.port_plan
     data["channels"] = [channel.to_json() for channel in plan.channels]
@@ -215,6 +219,18 @@ def full_plan(design: HardwareDesign, rounds: list[dict[str, Any]] | None = None
     data["ports"] = [port.to_json() for port in design.emitted.port_map]
     data["schedule"] = design.plan.to_json()
     return data
+
+
+def _slowest(path: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Between which cells a round's slowest path runs, and how much of it are wires."""
+    if not path:
+        return None
+    wires_ns = sum(step["delay_ns"] for step in path if step["kind"] == "routing")
+    total_ns = sum(step["delay_ns"] for step in path)
+    return {
+        "from": path[0]["cell"], "to": path[-1]["cell"],
+        "wires_ns": round(wires_ns, 3), "logic_ns": round(total_ns - wires_ns, 3),
+    }  # fmt: skip
 
 
 def _missed_clock(design: HardwareDesign, rounds: list[dict[str, Any]]) -> list[Diagnostic]:

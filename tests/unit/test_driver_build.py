@@ -132,7 +132,10 @@ def test_too_large_a_design_is_refused_before_synthesis(
 def _figures(fmax_mhz: float) -> dict[str, Any]:
     return {
         "lut": 1, "ff": 1, "dsp": 0, "bram": 0, "fmax_mhz": fmax_mhz, "serial_shell": None,
-        "bitstream": "fir.bit", "critical_path": [],
+        "bitstream": "fir.bit", "critical_path": [
+            {"kind": "clk-to-q", "cell": "a", "delay_ns": 0.525, "source": None},
+            {"kind": "routing", "cell": "b", "delay_ns": 2.0, "source": None},
+        ],
     }
 
 
@@ -159,6 +162,42 @@ def test_a_missed_clock_plans_again_with_slower_wires(
     assert len(data["rounds"]) == len(scales) == rounds
     assert scales == sorted(scales) and scales[0] == 1.0 and (rounds == 1 or scales[-1] > 1.05)
     assert data["achieved"]["fmax_mhz"] == best
+    told = {"from": "a", "to": "b", "wires_ns": 2.0, "logic_ns": 0.525}
+    assert all(row["slowest"] == told for row in data["rounds"])
     assert (tmp_path / "fir.bit").read_text() == f"round {reached.index(best) + 1}"
     codes = [item["code"] for item in data["diagnostics"]]
     assert ("K0606" in codes) == (best < 150)
+
+
+def test_a_process_that_misses_its_clock_is_planned_again_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "sums.kera"
+    program.write_text("""
+pub fn sums(x: [i16; 300]) -> [i32; 300] {
+    let mut y = [0i32; 300];
+    let mut acc: i32 = 0;
+    for i in 0..300 {
+        acc += mul_wide(x[i], x[299 - i]);
+        y[i] = acc;
+    }
+    y
+}
+""")
+    seen: list[Any] = []
+
+    def place(design: Any, seed: int, directory: Path, progress: Any) -> dict[str, Any]:
+        seen.append(design)
+        (directory / "fir.bit").write_text("")
+        return _figures(130.0 if len(seen) == 1 else 190.0)
+
+    monkeypatch.setattr(build_module, "_implement", place)
+    capsys.readouterr()
+    asked = ["--clock", "180MHz", "--ii", "400", "-o", str(tmp_path), "--json"]
+    assert main(["build", str(program), *asked]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert len(seen) == 2 and all(design.keeps_loops for design in seen)
+    slow = seen[1].scale
+    assert slow == round(180 / 130, 3) and data["rounds"][-1]["scale"] == slow
+    before, after = (sum(part.plan.latency_cycles for part in design.parts) for design in seen)
+    assert after > before  # stages more, for wires that are slower
