@@ -71,7 +71,7 @@ class _Planner:
 
     def _take(self, reason: str, transform: str, *arguments: str | int) -> None:
         step = Step(transform, arguments, reason)
-        self.program = apply_step(self.program, step)
+        self.program = apply_step(self.program, step, claimed=False)
         self.steps.append(step)
 
     def _lanes(self, body: Block) -> int:

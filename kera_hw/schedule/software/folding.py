@@ -72,9 +72,10 @@ class _Folding:
             parallel = False
             match statement:
                 case Op(results=(_,)):
-                    copied = self._copier.statement(statement)
-                    assert isinstance(copied, Op)
-                    self._op(copied, known, made)
+                    if not self._copier.values.keys().isdisjoint(statement.operands):
+                        operands = tuple(map(self._of, statement.operands))
+                        statement = replace(statement, operands=operands)
+                    self._op(statement, known, made)
                     continue
                 case For(carried=carried) | While(carried=carried):
                     initials = (replace(one, initial=self._of(one.initial)) for one in carried)

@@ -153,7 +153,7 @@ class _Tiler:
 
     def _take(self, reason: str, transform: str, *arguments: str | int) -> None:
         step = Step(transform, arguments, reason)
-        self.program = apply_step(self.program, step)
+        self.program = apply_step(self.program, step, claimed=False)
         self.steps.append(step)
 
     def _inside(self, loop: str, number: int = 0) -> str:
