@@ -43,6 +43,8 @@ _PROBE_STEP, _PROBES = 1.025, 2
 """Ratio of the clock periods tried, and how many of them are."""
 _TIGHT_PS = 6000
 """Clock period below which the wires from a block may cost more stages than a register behind it."""
+_ALL_TURNS = 16
+"""Turns up to which every number of them is tried."""
 _LOGIC_SHARE = 0.5
 """LUTs that a product takes in logic, at the least, for each of its partial products."""
 
@@ -225,23 +227,31 @@ def _ways(task: Task, widest: Way, considered: list[Circuit]) -> Iterator[Way]:
 
 
 def _in_turns(task: Task, interval: int) -> Iterator[Way]:
-    """The ways in which products take turns: as many to a block as the interval leaves room for, or fewer.
+    """The ways in which products take turns, so many to a block as the interval leaves room for, or fewer.
 
-    How many are tried depends on the interval alone, by halves, so that what fits a shorter one is among
-    what is tried at a longer one of twice its length.
+    Of those with as many blocks the one of fewest turns is tried. That depends on the design alone: what is
+    tried at an interval is among what is tried at a longer one, which so never ends with a larger circuit.
     """
     if interval < 2 or task.mappings.region is not None:
         return
+    large = len(task.mapped(None).netlist.cells) > _LARGE_CELLS
     seen: list[int] = []
-    turns = interval
-    while turns > 1:
+    for turns in _turn_steps(interval, large):
         way = task.mapped(None, turns=turns)
-        units = [unit for unit, calls in way.netlist.calls() if isinstance(unit, Operator) and calls[1:]]
+        shared = any(isinstance(unit, Operator) and calls[1:] for unit, calls in way.netlist.calls())
         count = netlist_dsps(way.netlist, task.device)
-        if units and count not in seen:
+        if shared and count not in seen:
             seen.append(count)
             yield way
-        turns = -(-turns // 2) if turns > 2 else 1
+
+
+def _turn_steps(interval: int, large: bool) -> list[int]:
+    """Numbers of turns to try: all up to a few, then quarters of powers of two; these alone if ``large``."""
+    powers = [1 << k for k in range(1, interval.bit_length())]
+    if large:
+        return [turns for turns in powers if turns <= interval]
+    quarters = {power * k // 4 for power in powers for k in (4, 5, 6, 7)}
+    return sorted(turns for turns in {*range(2, _ALL_TURNS + 1), *quarters} if 2 <= turns <= interval)
 
 
 def _registered(task: Task, most: int) -> tuple[bool | None, ...]:

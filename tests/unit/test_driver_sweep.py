@@ -70,7 +70,7 @@ def test_products_of_a_matrix_come_to_share_a_multiplier() -> None:
     found = swept(MATVEC, 9)
     check(found, 9)
     assert found.points[0].dsp == 9
-    assert found.points[-1].dsp == 1
+    assert found.points[-1].dsp <= 3
     assert (found.points[-1].area or 0) < 0.8 * (found.points[0].area or 0)
 
 
