@@ -5,7 +5,7 @@ they are written. Results are the unsigned bits of elements.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -45,7 +45,11 @@ class Run:
         leaves = iter(place_leaves(parameter_buses(export)))
         for buffer, array in zip(program.of_kind("param"), args, strict=True):
             words = words_of(array, buffer.element)
-            self._memories[buffer.name] = words.astype(numpy_dtype(IntType(bit_width(buffer.element), False)))
+            words = words.astype(numpy_dtype(IntType(bit_width(buffer.element), False)))
+            kept = next((item for item in regions.memories if item.name == buffer.name), buffer)
+            for name, place in _banks(kept):
+                share = words.reshape(lanes, *buffer.shape)[(slice(None), *place)]
+                self._memories[name] = share.reshape(lanes, -1)
             for k in range(buffer.size):
                 leaf = next(leaves)
                 self._values[leaf.bus, leaf.low] = carried(array.reshape(lanes, -1)[:, k], leaf.type)
@@ -56,17 +60,22 @@ class Run:
         self._sequence(0, len(designs) - 1, repeats)
         leaves = iter(place_leaves(result_buses(export)))
         self.results: list[Array] = []
-        kept = {buffer.name for buffer in regions.memories}
+        kept = {buffer.name: buffer for buffer in regions.memories}
         for buffer in program.of_kind("result"):
             own = [next(leaves) for _ in range(buffer.size)]
             if buffer.name in kept:
-                self.results.append(self._memory(buffer).astype(np.uint64))
+                self.results.append(self._memory(kept[buffer.name]))
             else:
                 columns = [self._values[leaf.bus, leaf.low] for leaf in own]
                 self.results.append(np.stack([words_of(c, buffer.element)[:, 0] for c in columns], 1))
 
     def _memory(self, buffer: Buffer) -> Array:
-        return self._memories[buffer.name]
+        """All words, put together again from banks."""
+        whole = np.zeros((self._lanes, *buffer.shape), np.uint64)
+        for name, place in _banks(buffer):
+            share = whole[(slice(None), *place)]
+            share[...] = self._memories[name].reshape(share.shape)
+        return whole.reshape(self._lanes, -1)
 
     def _sequence(self, first: int, last: int, repeats: Sequence[Repeat]) -> None:
         at = first
@@ -120,6 +129,17 @@ class Run:
         if isinstance(kind, IntType):
             return np.array([kind.wrap(int(item)) for item in bits]).astype(numpy_dtype(kind))
         return (bits & 1).astype(numpy_dtype(kind))
+
+
+def _banks(buffer: Buffer) -> Iterator[tuple[str, tuple[slice, ...]]]:
+    """The names of a memory's banks, and what lies in each."""
+    banks = buffer.storage.banks
+    assert all(bank.spread == "cyclic" for bank in banks)
+    for numbers in np.ndindex(*(bank.count for bank in banks)):
+        place = [slice(None)] * len(buffer.shape)
+        for bank, number in zip(banks, numbers):
+            place[bank.axis] = slice(number, None, bank.count)
+        yield ".".join((buffer.name, *map(str, numbers))), tuple(place)
 
 
 class Rounds:

@@ -56,6 +56,9 @@ class HardwareRequest:
     interface: str | None = None
     emitter: str | None = None
     lanes: int | None = None
+    lut: int | None = None
+    bram: int | None = None
+    sites: int | None = None
     plan: Path | None = None
     isa: str | None = None
 
@@ -101,7 +104,7 @@ class HardwareRequest:
         return options_with(
             self.plan, device=device, clock_mhz=clock_of_text(self.clock), latency=self.latency,
             interface=self.interface, interval=self.interval, dsp=self.dsp, emitter=self.emitter,
-            lanes=self.lanes,
+            lanes=self.lanes, lut=self.lut, bram=self.bram, sites=self.sites,
         )  # fmt: skip
 
 
@@ -123,6 +126,15 @@ _OPTIONS: dict[str, Any] = {
     ],
     "dsp": Annotated[
         _Number, typer.Option("--dsp", metavar="N", help="Multiplier blocks that may be used (default: all).")
+    ],
+    "lut": Annotated[
+        _Number, typer.Option("--lut", metavar="N", help="LUTs that may be used (default: all).")
+    ],
+    "bram": Annotated[
+        _Number, typer.Option("--bram", metavar="N", help="Block RAMs that may be used (default: all).")
+    ],
+    "sites": Annotated[
+        _Number, typer.Option("--sites", metavar="N", help="Pairs of a LUT and a flip-flop that may be used.")
     ],
     "interface": Annotated[
         _Text,

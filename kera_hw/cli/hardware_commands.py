@@ -281,7 +281,14 @@ def _build_software(
 
 def _print_headline(output: Output, data: dict[str, Any]) -> None:
     """The figures and what set the interval."""
-    from kera_hw.driver.pace import interval_text, latency_text, memory_text, region_text, reset_text
+    from kera_hw.driver.pace import (
+        interval_text,
+        latency_text,
+        memory_text,
+        region_text,
+        reset_text,
+        side_by_side_text,
+    )
 
     if output.json:
         return
@@ -292,6 +299,8 @@ def _print_headline(output: Output, data: dict[str, Any]) -> None:
     )
     for region in data["regions"]:
         output.text(region_text(region))
+    if data["side_by_side"]:
+        output.text(side_by_side_text(data["side_by_side"]))
     for memory in data["memories"]:
         output.text(memory_text(memory))
     if data["reset_cycles"]:

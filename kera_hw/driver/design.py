@@ -255,6 +255,7 @@ class HardwareDesign:
             "item_cycles": _span_json((least.item_cycles, pace.item_cycles)),
             "initiation_interval": _span_json((least.initiation_interval, pace.initiation_interval)),
             "regions": self.regions_json(),
+            "side_by_side": self.side_by_side_json(),
             "memories": self.memories_json(),
             "timeline": self.timeline_json(),
             "reset_cycles": self.plan.reset_cycles,
@@ -287,6 +288,10 @@ class HardwareDesign:
             }
             for storage, _ in memories(self.netlist)
         ]  # fmt: skip
+
+    def side_by_side_json(self) -> dict[str, Any] | None:
+        """Which rounds of loops go side by side, where loops stay loops and any do."""
+        return None
 
     def regions_json(self) -> list[dict[str, Any]]:
         """The loop that stays one, a line of the plan."""

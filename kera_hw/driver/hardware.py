@@ -15,7 +15,7 @@ from kera_hw.driver.design import (
 )
 from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.mapping import Mappings, Variant
-from kera_hw.driver.options import LATENCY, TargetOptions
+from kera_hw.driver.options import LATENCY, TargetOptions, exceeds
 from kera_hw.driver.plan_file import SavedPlan, no_circuit
 from kera_hw.driver.process import plan_process, sites
 from kera_hw.driver.raster import plan_raster
@@ -94,14 +94,19 @@ def _fitting(
             first, *rest = refusal.diagnostics
             told = f"As a process: {why.diagnostics[0].message}"
             raise KeraError([replace(first, notes=(*first.notes, told)), *rest]) from None
-    exceeds = any(item.code == "K0604" for item in found.diagnostics)
-    if options.plan is not None or found.keeps_loops or (options.interval is None and not exceeds):
+    over = exceeds(found.estimate, options)
+    too_large = over is not None or any(item.code == "K0604" for item in found.diagnostics)
+    if options.plan is not None or (found.keeps_loops and over is None):
+        return found
+    if options.interval is None and not too_large:
         return found
     try:
         other = process()
     except KeraError:
+        if over is not None:
+            raise KeraError([Diagnostic("K0604", f"`{export.name}` needs {over}.")]) from None
         return found
-    return min(found, other, key=sites)
+    return other if over is not None else min(found, other, key=sites)
 
 _TOO_LARGE = frozenset({"K0604", "K0610", "K0611", "K0615"})
 """Why there may be no single pipeline."""

@@ -44,7 +44,7 @@ class Lowering:
         self._store.origins.update(self._optimised.origins)
         self._store.scopes.update(self._optimised.scopes)
         self._by_interval: dict[tuple[int, bool], Mappings] = {}
-        self._rounds: dict[int, list[RegionDesign]] = {}
+        self._rounds: list[tuple[Regions, int, list[RegionDesign]]] = []
 
     def mappings(self, interval: int, rolled: bool = False) -> Mappings:
         """The flat design for an item every ``interval`` cycles, ready to be mapped.
@@ -79,17 +79,18 @@ class Lowering:
 
     def region_designs(self, regions: Regions, interval: int) -> list[RegionDesign]:
         """Rounds of a process's regions, for a round every ``interval`` cycles. Raises KeraError (K06xx)."""
-        found = self._rounds.get(interval)
-        if found is None:
-            made = region_designs(
-                self._optimised.exports[0], regions, self._store, interval, self.device.carry_logic
-            )
-            if isinstance(made, Diagnostic):
-                raise KeraError([made])
-            for design in made:
-                refuse_oversize(design.flat, self._optimised, self.device, self._options, self.files)
-            found = self._rounds[interval] = made
-        return found
+        for known, every, designs in self._rounds:
+            if known is regions and every == interval:
+                return designs
+        made = region_designs(
+            self._optimised.exports[0], regions, self._store, interval, self.device.carry_logic
+        )
+        if isinstance(made, Diagnostic):
+            raise KeraError([made])
+        for design in made:
+            refuse_oversize(design.flat, self._optimised, self.device, self._options, self.files)
+        self._rounds.append((regions, interval, made))
+        return made
 
     @cached_property
     def raster(self) -> Raster | None:

@@ -14,6 +14,7 @@ from numbers import Integral, Real
 from typing import Any, NoReturn, Protocol, TypedDict
 
 from kera_hw.schedule.fpga.device import device_names, find_device
+from kera_hw.schedule.plan import Resources
 from kera_hw.support import Diagnostic, KeraError
 
 
@@ -143,6 +144,9 @@ CLOCK_MHZ = Quantity("clock (`--clock`)", "MHz", 1, 1000, 150)
 LATENCY = Count("latency (`--latency`)", "cycles", 1, 65_530, 12)
 INTERVAL = Count("interval (`--ii`)", "cycles", 1, 65_530, 4)
 DSP = Count("limit of multipliers (`--dsp`)", "blocks", 0, 1_000_000, 8)
+LUT = Count("limit of LUTs (`--lut`)", "LUTs", 1, 100_000_000, 2000)
+BRAM = Count("limit of block RAMs (`--bram`)", "blocks", 0, 1_000_000, 8)
+SITES = Count("limit of sites (`--sites`)", "sites", 1, 100_000_000, 2000)
 LANES = Count("number of lanes (`--lanes`)", "elements", 1, 65_530, 4)
 PLACEMENT_SEED = Count("seed of placement (`--seed`)", "", 0, 2**31 - 1, 1)
 VECTOR_SEED = Count("seed of items (`--seed`)", "", 0, 2**63 - 1, 1)
@@ -193,8 +197,9 @@ class TargetOptions:
     """Requests to any target; a target ignores what it has no use for. Raises KeraError for what none takes.
 
     ``device`` is a part's name (`ecp5-85k`). None leaves a choice to the target: ``clock_mhz``, ``latency``
-    and ``interval`` (cycles), ``dsp`` (multiplier blocks that may be used), ``lanes`` (elements a beat of a
-    tensor that is a channel of its own). ``interface`` is one of INTERFACES: valid and ready, clock and data
+    and ``interval`` (cycles), ``dsp``, ``lut``, ``bram`` and ``sites`` (multiplier blocks, LUTs, block RAMs,
+    pairs of LUT and flip-flop that may be used), ``lanes`` (elements a beat of a tensor that is a channel of
+    its own). ``interface`` is one of INTERFACES: valid and ready, clock and data
     alone, or AXI4-Streams. ``emitter`` is one of EMITTERS: the way to Verilog. ``plan`` is made again instead
     of a search; the other options are its own.
     """
@@ -207,6 +212,9 @@ class TargetOptions:
     dsp: int | None = None
     emitter: str = "text"
     lanes: int | None = None
+    lut: int | None = None
+    bram: int | None = None
+    sites: int | None = None
     plan: GivenPlan | None = None
 
     def __post_init__(self) -> None:
@@ -220,6 +228,9 @@ class TargetOptions:
             "dsp": DSP.check_given(self.dsp),
             "emitter": check_choice("emitter", self.emitter, EMITTERS),
             "lanes": LANES.check_given(self.lanes),
+            "lut": LUT.check_given(self.lut),
+            "bram": BRAM.check_given(self.bram),
+            "sites": SITES.check_given(self.sites),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -242,6 +253,22 @@ class Requests(TypedDict, total=False):
     dsp: int | None
     emitter: str | None
     lanes: int | None
+    lut: int | None
+    bram: int | None
+    sites: int | None
+
+
+def exceeds(estimate: Resources, options: TargetOptions) -> str | None:
+    """What an estimate has more of than was asked for, in words."""
+    rows = (
+        ("lut", "LUTs", estimate.lut), ("dsp", "DSP blocks", estimate.dsp),
+        ("bram", "block RAMs", estimate.bram), ("sites", "sites", max(estimate.lut, estimate.ff)),
+    )
+    for name, what, needs in rows:
+        limit = getattr(options, name)
+        if limit is not None and needs > limit:
+            return f"{needs:,} {what}, and {limit:,} may be used (`--{name}`)"
+    return None
 
 
 def _refuse(name: str, takes: str, value: object) -> NoReturn:

@@ -43,6 +43,13 @@ def region_text(region: Mapping[str, Any]) -> str:
     return f"The loop{place} stays a loop: {count}, one {every}, {through}."
 
 
+def side_by_side_text(found: Mapping[str, Any]) -> str:
+    """A sentence on rounds that go at once."""
+    loops = [f"{row['rounds']} of {row['loop'] or 'a loop'}" for row in found["loops"]]
+    listed = " and ".join(filter(None, (", ".join(loops[:-1]), *loops[-1:])))
+    return f"Rounds go side by side: {listed}."
+
+
 def memory_text(memory: Mapping[str, Any]) -> str:
     """A sentence on a memory and what it is made of."""
     blocks, ports = memory.get("blocks", 0), memory["read_ports"]
@@ -51,7 +58,8 @@ def memory_text(memory: Mapping[str, Any]) -> str:
         where = f" in {blocks} block RAM{'s' if blocks > 1 else ''}"
     reads = f", {ports} read ports" if ports > 1 else ""
     over = "; reads are handed what is on its way" if memory.get("hands_over") else ""
-    size = f"{memory['words']:,} words of {memory['bits']} bits"
+    banks = f"{memory['banks']} banks of " if memory.get("banks", 1) > 1 else ""
+    size = f"{banks}{memory['words']:,} words of {memory['bits']} bits"
     return f"Memory `{memory['name']}`: {size}{where}{reads}{over}."
 
 

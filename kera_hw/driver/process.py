@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, prod
@@ -11,20 +11,25 @@ from typing import TYPE_CHECKING, Any
 from kera_hw.driver.design import DEFAULT_CLOCK_MHZ, SLOWDOWN, SLOWEST_MHZ, HardwareDesign
 from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.mapping import Mappings, Variant
-from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.options import TargetOptions, exceeds
 from kera_hw.driver.search import Choice, Circuit, Task, choose
+from kera_hw.driver.spreading import TRIES, Outlook, Run, Search, lanes_of
 from kera_hw.graph import Export, Graph
-from kera_hw.loops.program import Load
+from kera_hw.loops.program import Buffer, Load
+from kera_hw.loops.transforms.plan import Step
 from kera_hw.loops.transforms.planner import planned
 from kera_hw.rtl.emit.control_cost import process_cost
 from kera_hw.rtl.emit.layout import Layout, control_of, free_running
 from kera_hw.rtl.emit.naming import inner_name, module_name
 from kera_hw.rtl.emit.portplan import addressed, axi_lite_cost, value_of
-from kera_hw.rtl.emit.ports import Pace, PortPlan, Value, plan_ports
+from kera_hw.rtl.emit.ports import Channel, Pace, PortPlan, plan_ports
+from kera_hw.rtl.lower import ports as widths
 from kera_hw.rtl.lower.design import FlatLeaf
 from kera_hw.rtl.lower.ports import bus_widths, parameter_buses, place_leaves, result_buses
+from kera_hw.rtl.lower.storage import memories_of
 from kera_hw.rtl.machine.nest_round import RegionDesign, exchange_bus
 from kera_hw.rtl.machine.nests import NoProcess, Regions, nests_of, touched
+from kera_hw.rtl.machine.spread import Spread, spread
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.schedule.explain import Refusal
 from kera_hw.schedule.fpga.delay_model import DelayModel
@@ -39,7 +44,7 @@ from kera_hw.support import Diagnostic, KeraError, Severity
 from kera_hw.types import bit_width
 
 if TYPE_CHECKING:
-    from kera_hw.rtl.emit.process import ProcessPlan
+    from kera_hw.rtl.emit.process import ProcessPlan, RegionPart, Repeat
     from kera_hw.rtl.emit.storages import StorageParameters
     from kera_hw.rtl.emit.verilog import Emitted
 
@@ -47,6 +52,11 @@ _TOKEN_BITS = 4
 """Registers of a place that stages wait for, and of who counts copies."""
 _RARE = 8
 """Times that a region's rounds are fewer than all, to be planned in one way alone."""
+
+_AS_FORESEEN = 0.9
+"""The share of an item's cycles that a forecast may fall short of."""
+_LESS = 0.8
+"""Times the LUTs of a choice that did not do, for the next one."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +84,45 @@ class ProcessDesign(HardwareDesign):
     parts: tuple[Part, ...] = ()
     overlaps: bool = False
     """Whether stages work on different items at once."""
+    steps: tuple[Step, ...] = ()
+    outlooks: tuple[Outlook, ...] = ()
 
     @property
     def keeps_loops(self) -> bool:
         return True
+
+    @property
+    def seconds(self) -> float:
+        """From item to item."""
+        return self.pace.initiation_interval / (1e6 * self.clock_mhz)
+
+    def keeps_to(self, options: TargetOptions) -> bool:
+        """Whether it takes no more than may be used, nor than there is."""
+        over = over_capacity(self.export.name, replace(self.plan, estimate=self.estimate), self.device)
+        return not over and exceeds(self.estimate, options) is None
+
+    def search(self) -> Search:
+        """For rounds side by side, where this is the process with one at a time."""
+        assert self.regions is not None
+        runs: list[Run] = []
+        for number, part in enumerate(self.parts):
+            times = prod(group.loop.count for group in self.regions.around(number))
+            plan = part.plan
+            runs.append(Run(
+                times, plan.latency_cycles, plan.initiation_interval, plan.estimate, len(part.netlist.cells)
+            ))  # fmt: skip
+        beats = [0, 0]
+        channels: list[tuple[Buffer, bool]] = []
+        for channel in self.ports.channels:
+            goes_in, buffer = channel.direction == "input", self._buffer_of(channel)
+            if buffer is not None and channel.in_beats:
+                channels.append((buffer, goes_in))
+            else:
+                beats[goes_in] = max(beats[goes_in], channel.beats)
+        widest = 0 if self.interface == "axi-lite" else widths.WIDEST_VALUE_BITS
+        return Search(
+            self.regions, runs, channels, (beats[0], beats[1]), self.options, self.device, widest
+        )  # fmt: skip
 
     @property
     def leaves(self) -> tuple[tuple[FlatLeaf, ...], tuple[FlatLeaf, ...]]:
@@ -91,7 +136,7 @@ class ProcessDesign(HardwareDesign):
 
     @cached_property
     def ports(self) -> PortPlan:
-        """All ports; what lies in a memory comes and goes an element a beat."""
+        """All ports; of what lies in memories, as many elements a beat as keep up, and as banks take."""
         buses = parameter_buses(self.export), result_buses(self.export)
         inputs, outputs = (
             [
@@ -100,51 +145,89 @@ class ProcessDesign(HardwareDesign):
             ]
             for side in buses
         )  # fmt: skip
-        return addressed(plan_ports(inputs, outputs, self.interface, "stream", 1, lanes=1))
+        plan = plan_ports(inputs, outputs, self.interface, "stream", 1, lanes=1)
+        channels = tuple(
+            replace(channel, lanes=self._lanes(channel)) if channel.in_beats else channel
+            for channel in plan.channels
+        )
+        return addressed(replace(plan, channels=channels))
+
+    def _lanes(self, channel: Channel) -> int:
+        buffer, value = self._buffer_of(channel), channel.values[0]
+        if buffer is None or self.interface == "axi-lite":
+            return 1
+        most = _banks_of(buffer).get(len(buffer.shape) - 1, 1)  # which are reached at once
+        wide = widths.WIDEST_VALUE_BITS // value.element_bits
+        return lanes_of(most, value.elements, min(wide, self.options.lanes or wide), self._run_cycles)
+
+    @cached_property
+    def _run_parts(self) -> tuple[RegionPart, ...]:
+        from kera_hw.rtl.emit.process import RegionPart
+
+        name = module_name(self.export.name)
+        made: list[RegionPart] = []
+        for number, part in enumerate(self.parts):
+            control = free_running(control_of(part.netlist, part.plan, "stream"))
+            made.append(RegionPart(
+                inner_name(name, f"region{number}"), part.netlist, part.plan, control,
+                tuple(level.loop.count for level in part.region.nest.levels),
+                tuple(Layout(part.netlist, part.plan, control).storages),
+            ))  # fmt: skip
+        return tuple(made)
+
+    @cached_property
+    def _repeats(self) -> tuple[Repeat, ...]:
+        from kera_hw.rtl.emit.process import Repeat
+
+        assert self.regions is not None
+        return tuple(
+            Repeat(exchange_bus(group.loop.var), group.loop.count, group.first, group.last)
+            for group in self.regions.groups
+        )
+
+    @cached_property
+    def _run_cycles(self) -> int:
+        from kera_hw.rtl.emit.process import run_cycles
+
+        return run_cycles(self._run_parts, self._repeats)
 
     @cached_property
     def process(self) -> ProcessPlan:
         """What the controller is made from."""
-        from kera_hw.rtl.emit.process import ProcessPlan, RegionPart, Repeat
+        from kera_hw.rtl.emit.banked import Places, places_of
+        from kera_hw.rtl.emit.process import ProcessPlan
         from kera_hw.rtl.emit.stages import overlap_of
         from kera_hw.rtl.emit.storages import storage_parameters
 
-        name = module_name(self.export.name)
-        made: list[RegionPart] = []
         memories: dict[str, tuple[Storage, int]] = {}
-        for number, part in enumerate(self.parts):
-            control = free_running(control_of(part.netlist, part.plan, "stream"))
-            places = tuple(Layout(part.netlist, part.plan, control).storages)
-            for place in places:
+        for part in self._run_parts:
+            for place in part.storages:
                 storage, reads = place.storage, max(1, len(place.reads))
                 _, known = memories.get(storage.name, (storage, 1))
                 memories[storage.name] = storage, max(known, reads)
-            made.append(RegionPart(
-                inner_name(name, f"region{number}"), part.netlist, part.plan, control,
-                tuple(level.loop.count for level in part.region.nest.levels), places,
-            ))  # fmt: skip
-        channels = {
-            channel.name: found for channel in self.ports.channels if channel.in_beats
-            if (found := self._memory_of(channel.values[0], channel.direction)) in memories
-        }
+        channels: dict[str, Places] = {}
+        for channel in self.ports.channels:
+            buffer = self._buffer_of(channel) if channel.in_beats else None
+            if buffer is not None:
+                places = places_of(buffer.name, buffer.shape, _banks_of(buffer), channel.lanes)
+                if any(bank in memories for bank in places.banks):
+                    channels[channel.name] = places
         given = {
             memory: storage_parameters(storage, reads, self.style)
             for memory, (storage, reads) in memories.items()
         }
-        assert self.regions is not None
-        repeats = tuple(
-            Repeat(exchange_bus(group.loop.var), group.loop.count, group.first, group.last)
-            for group in self.regions.groups
-        )
-        plan = ProcessPlan(tuple(made), repeats, given, channels, self.ports)
+        plan = ProcessPlan(self._run_parts, self._repeats, given, channels, self.ports)
         return replace(plan, overlap=overlap_of(plan)) if self.overlaps else plan
 
-    def _memory_of(self, value: Value, direction: str) -> str:
-        """The buffer that a channel fills or empties."""
-        if direction == "input":
-            return f"in.{value.bus.removeprefix('in_')}"
+    def _buffer_of(self, channel: Channel) -> Buffer | None:
+        """The buffer that a channel fills or empties, if it is one in memories."""
         assert self.regions is not None
-        return self.regions.program.of_kind("result")[value.position].name
+        value = channel.values[0]
+        if channel.direction == "input":
+            name = f"in.{value.bus.removeprefix('in_')}"
+        else:
+            name = self.regions.program.of_kind("result")[value.position].name
+        return next((buffer for buffer in self.regions.memories if buffer.name == name), None)
 
     @property
     def pace(self) -> Pace:
@@ -198,7 +281,7 @@ class ProcessDesign(HardwareDesign):
             tokens = _TOKEN_BITS * (len(self.ports.channels) + len(overlap.stages) + len(overlap.copies))
             lut, ff = lut + 2 * tokens, ff + tokens
             for channel in self.ports.outputs:
-                memory = self.process.channels.get(channel.name)
+                memory = self.process.memory_of(channel.name)
                 if memory is not None and memory in overlap.copies:
                     words = memories[memory].latency_cycles + 1
                     ff, lut = ff + words * channel.beat_bits, lut + 2 * channel.beat_bits + 4 * words
@@ -226,6 +309,7 @@ class ProcessDesign(HardwareDesign):
     def regions_json(self) -> list[dict[str, Any]]:
         """Every region, in order, and when it runs."""
         rows: list[dict[str, Any]] = []
+        interval = self.pace.initiation_interval
         assert self.regions is not None
         spans = self._spans(1)
         for number, (part, run) in enumerate(zip(self.parts, self.process.regions)):
@@ -243,6 +327,7 @@ class ProcessDesign(HardwareDesign):
                 "starts_at": start,
                 "runs": runs,
                 "cycles": run.cycles,
+                "busy": round(runs * run.rounds * part.plan.initiation_interval / interval, 3),
             })
         return rows
 
@@ -282,13 +367,35 @@ class ProcessDesign(HardwareDesign):
         return rows
 
     def memories_json(self) -> list[dict[str, Any]]:
-        """The memories between regions and channels."""
-        overlap = self.process.overlap
-        return [
-            {"name": name, "words": given.entries, "bits": given.width, "read_ports": given.reads,
-             "copies": 1 if overlap is None else overlap.copies.get(name, 1)}
-            for name, given in self._memories_told().items()
+        """The memories between regions and channels, banks of one together."""
+        overlap, told = self.process.overlap, self._memories_told()
+        assert self.regions is not None
+        rows: list[dict[str, Any]] = []
+        for buffer in self.regions.memories:
+            names = [memory.name for memory in memories_of(buffer)]
+            found = [told[name] for name in names if name in told]
+            if found:
+                rows.append({
+                    "name": buffer.name, "banks": len(found), "words": found[0].entries,
+                    "bits": found[0].width, "read_ports": max(given.reads for given in found),
+                    "copies": 1 if overlap is None else overlap.copies.get(names[0], 1),
+                })
+        return rows
+
+    def side_by_side_json(self) -> dict[str, Any] | None:
+        """How many rounds go side by side, by which steps, and what was forecast; None where none do."""
+        if not self.steps:
+            return None
+        loops = [
+            {"loop": None if axis.place is None else f"{axis.place.path}:{axis.place.line}", "rounds": rounds}
+            for axis, rounds in self.outlooks[-1].factors.items() if rounds > 1
         ]
+        return {
+            "loops": loops,
+            "steps": [str(step) for step in self.steps],
+            "forecast": self.outlooks[-1].to_json(),
+            "before": [outlook.to_json() for outlook in self.outlooks[:-1]],
+        }
 
     @cached_property
     def emitted(self) -> Emitted:
@@ -313,11 +420,67 @@ def plan_process(
     regions = regions_of(lowering)
     _check(regions, export)
     _refuse_memories(regions, export, lowering.device)
+
+    def made(spread_out: Spread) -> ProcessDesign:
+        return process_design(
+            program, export, options, lowering, spread_out, scale, name_notes, progress
+        )
+
+    found = _side_by_side(made(Spread((), regions)), made)
+    if options.interval is not None and found.pace.initiation_interval > options.interval:
+        message = f"`{export.name}` as a process takes {found.pace.initiation_interval:,} cycles an item."
+        raise KeraError([Diagnostic("K0602", message)])
+    return found
+
+
+def _side_by_side(alone: ProcessDesign, made: Callable[[Spread], ProcessDesign]) -> ProcessDesign:
+    """The process with as many rounds at once as make an item the shortest, within what was asked.
+
+    With an interval asked for, the cheapest that keeps to it.
+    """
+    options = alone.options
+    assert alone.regions is not None
+    if options.interval is not None and alone.pace.initiation_interval <= options.interval:
+        return alone
+    best, outlooks = alone, alone.search().outlooks()
+    taken: list[Outlook] = []
+    limit = inf
+    for outlook in outlooks:
+        sooner = outlook.shortens(best.pace.initiation_interval)
+        if len(taken) == TRIES or (best.steps and (options.interval is not None or not sooner)):
+            break
+        if outlook.lut >= limit or not sooner:
+            continue
+        taken.append(outlook)
+        try:
+            other = made(spread(alone.regions, outlook.factors))
+        except (KeraError, NoProcess):
+            other = None
+        if other is None or not other.keeps_to(options):
+            limit = outlook.lut * _LESS
+        elif outlook.shortens(int(other.pace.initiation_interval * _AS_FORESEEN)):
+            continue  # a recurrence of many sums takes cycles that others do not
+        elif other.seconds < best.seconds or not best.keeps_to(options):
+            best = replace(other, outlooks=tuple(taken))
+    over = exceeds(best.estimate, options)
+    if over is not None:
+        raise KeraError([Diagnostic("K0604", f"`{alone.export.name}` needs {over}.")])
+    return best
+
+
+def process_design(
+    program: Graph, export: Export, options: TargetOptions, lowering: Lowering, spread_out: Spread,
+    scale: float, name_notes: tuple[Diagnostic, ...], progress: Callable[[str], None],
+) -> ProcessDesign:
+    """A process of these regions. Raises KeraError (K06xx) where there is none."""
+    regions = spread_out.regions
     device, clock_mhz = lowering.device, options.clock_mhz or DEFAULT_CLOCK_MHZ[lowering.device.family]
     free = replace(options, interval=None, interface="stream", plan=None)
     while True:
         try:
-            parts = tuple(_parts(lowering, regions, free, clock_mhz, scale, progress))
+            parts = tuple(_parts(
+                lowering, regions, free, clock_mhz, scale, bool(spread_out.steps), progress
+            ))
             break
         except KeraError as fault:
             slower = clock_mhz * SLOWDOWN
@@ -334,17 +497,15 @@ def plan_process(
     most = max(parts, key=lambda part: part.plan.estimate.lut + part.plan.estimate.ff)
     found = ProcessDesign(
         program, export, options, lowering, most.mappings, most.choice, clock_mhz, scale, name_notes,
-        regions=regions, parts=parts,
+        regions=regions, parts=parts, steps=spread_out.steps,
     )  # fmt: skip
     large = [channel for channel in found.ports.channels if channel.in_beats]
     if options.interface == "axi-lite" and any(channel.words > channel.beats for channel in large):
         message = f"`{export.name}` as a process takes an element in every cycle, and software has words."
         raise KeraError([Diagnostic("K0610", message)])
     _same_memories(found)
-    found = _quicker(found, options)
-    if options.interval is not None and found.pace.initiation_interval > options.interval:
-        message = f"`{export.name}` as a process takes {found.pace.initiation_interval:,} cycles an item."
-        raise KeraError([Diagnostic("K0602", message)])
+    if not spread_out.steps:
+        found = _quicker(found, options)
     return found
 
 
@@ -374,45 +535,62 @@ def regions_of(lowering: Lowering) -> Regions:
 
 def _parts(
     lowering: Lowering, regions: Regions, options: TargetOptions, clock_mhz: float, scale: float,
-    progress: Callable[[str], None],
-) -> Iterator[Part]:
+    side_by_side: bool, progress: Callable[[str], None],
+) -> list[Part]:
     designs = lowering.region_designs(regions, 1)
     runs = [
         nest.rounds * prod(group.loop.count for group in regions.around(number))
         for number, nest in enumerate(regions.nests)
     ]
-    for number, region in enumerate(designs):
+    found: dict[int, Part] = {}
+    left = options.dsp  # what works the most has the first choice
+    for number in sorted(range(len(designs)), key=lambda number: -runs[number]):
+        wanted = replace(options, dsp=left)
         # What hardly adds to the time of an item is not worth a search.
         rare = options.dsp is None and _RARE * runs[number] < sum(runs)
+        # Rounds side by side are as many as there are blocks for: no product need be in logic.
+        plain = rare or side_by_side
+        found[number] = _part(lowering, regions, number, wanted, clock_mhz, scale, plain, progress)
+        left = None if left is None else left - found[number].plan.estimate.dsp
+    return [found[number] for number in range(len(designs))]
 
-        def searched(
-            mappings: Mappings, wanted: TargetOptions, region: RegionDesign = region, minor: bool = rare
-        ) -> Part:
-            task = Task(mappings, int(1e6 / clock_mhz), wanted, lowering.files, scale)
-            if minor:
-                best = task.planned_as(None, None, task.clock_ps, Variant("none"))
-                if isinstance(best, Circuit):
-                    return Part(region, mappings, Choice(best, ()))
-            choice = choose(task, progress)
-            if isinstance(choice, Refusal):
-                raise KeraError([choice])
-            return Part(region, mappings, choice)
 
-        def lowered(interval: int, number: int = number) -> Mappings:
-            flat = lowering.region_designs(regions, interval)[number].flat
-            return Mappings(flat, lowering.device, interval)
+def _part(
+    lowering: Lowering, regions: Regions, number: int, options: TargetOptions, clock_mhz: float,
+    scale: float, minor: bool, progress: Callable[[str], None],
+) -> Part:
+    def searched(mappings: Mappings, wanted: TargetOptions) -> Part:
+        region = lowering.region_designs(regions, mappings.interval)[number]
+        task = Task(mappings, int(1e6 / clock_mhz), wanted, lowering.files, scale)
+        if minor:
+            best = task.planned_as(None, None, task.clock_ps, Variant("none"))
+            if isinstance(best, Circuit) and exceeds(best.plan.estimate, wanted) is None:
+                return Part(region, mappings, Choice(best, ()))
+        choice = choose(task, progress)
+        if isinstance(choice, Refusal):
+            raise KeraError([choice])
+        return Part(region, mappings, choice)
 
-        part = searched(lowered(1), options)
-        interval = part.plan.initiation_interval
-        if interval > 1:  # long enough, perhaps, for units that take their time
-            slow = lowered(interval)
-            if slow.flat.region is not part.mappings.flat.region:
-                try:
-                    other = searched(slow, replace(options, interval=interval))
-                    part = min(part, other, key=lambda item: item.choice.best.merit)
-                except KeraError:
-                    pass
-        yield part
+    def lowered(interval: int) -> Mappings:
+        flat = lowering.region_designs(regions, interval)[number].flat
+        return Mappings(flat, lowering.device, interval)
+
+    part = searched(lowered(1), options)
+    interval = part.plan.initiation_interval
+    if interval > 1:  # long enough, perhaps, for units that take their time
+        slow = lowered(interval)
+        if slow.flat.region is not part.mappings.flat.region:
+            try:
+                other = searched(slow, replace(options, interval=interval))
+                part = min(part, other, key=lambda item: item.choice.best.merit)
+            except KeraError:
+                pass
+    return part
+
+
+def _banks_of(buffer: Buffer) -> dict[int, int]:
+    """Its banks by axis."""
+    return {bank.axis: bank.count for bank in buffer.storage.banks}
 
 
 def _refuse_memories(regions: Regions, export: Export, device: Device) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kera_hw.driver.mapping import Mapped, Mappings, Scheduling, Variant, made_as, map_and_schedule
-from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.options import TargetOptions, exceeds
 from kera_hw.rtl.techmap import MapOptions
 from kera_hw.rtl.techmap.options import needs_far_products
 from kera_hw.schedule.explain import Refusal
@@ -171,7 +171,8 @@ def choose(task: Task, progress: Callable[[str], None]) -> Choice | Refusal:
     if not considered and len(widest.netlist.cells) <= _PROBED_CELLS:
         considered += _made_for_faster(task, ways)
     if considered:
-        best = min(considered, key=lambda item: item.merit)
+        within = [item for item in considered if exceeds(item.plan.estimate, task.options) is None]
+        best = min(within or considered, key=lambda item: item.merit)
         return Choice(best, tuple(item.to_json() for item in considered if item is not best))
     # What comes nearest: a latency or an interval that would do before a slower clock.
     return max(refusals, key=lambda item: (item.code, -item.least))

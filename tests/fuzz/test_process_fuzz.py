@@ -1,7 +1,10 @@
 """Random programs through processes: what their regions do round by round must be what the graph computes."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -15,9 +18,13 @@ from kera_hw.interp import run_region
 from kera_hw.interp.streams import initial_state
 from kera_hw.loops.program import LoopProgram
 from kera_hw.lower.export import lower_export
+from kera_hw.rtl.lower import ports
 from kera_hw.rtl.machine import nests
+from kera_hw.rtl.machine.nest_round import RegionDesign
+from kera_hw.rtl.machine.nests import NoProcess, Regions
 from kera_hw.rtl.machine.parts import Parts, loops_over, parts_of
 from kera_hw.rtl.machine.rounds import region_of
+from kera_hw.rtl.machine.spread import Axis, axes_of, spread
 from kera_hw.support import Diagnostic, KeraError, SourceFile
 from kera_hw.types import leaf_types
 from tests.loop_programs import Reference, inputs_of
@@ -42,7 +49,7 @@ def check_regions(seed: int, patch: pytest.MonkeyPatch) -> bool:
     text = Generator(seed).program()
     graph, export = compiled(text)
     small, unrolled = LIMITS[seed % len(LIMITS)]
-    patch.setattr(nests, "SMALL_BITS", small)
+    patch.setattr(ports, "WIDEST_VALUE_BITS", small)
     patch.setattr(nests, "MOST_UNROLLED", unrolled)
     lowering = Lowering(graph, export, TargetOptions(), {})
     try:
@@ -51,11 +58,42 @@ def check_regions(seed: int, patch: pytest.MonkeyPatch) -> bool:
     except KeraError as fault:
         assert {item.code for item in fault.diagnostics} <= {"K0604", "K0610"}, text
         return False
+    if not designs:
+        return False  # nothing that stays a loop, and no memory
     reference = Reference(export, LANES, seed)
-    found = Run(export, regions, designs, reference.args, LANES, seed).results
-    for buffer, wanted, got in zip(regions.program.of_kind("result"), reference.wanted, found):
-        assert np.array_equal(words_of(np.asarray(wanted), buffer.element), got), text
+
+    def check(regions: Regions, designs: Sequence[RegionDesign], what: str = "") -> None:
+        found = Run(export, regions, designs, reference.args, LANES, seed).results
+        for buffer, wanted, got in zip(regions.program.of_kind("result"), reference.wanted, found):
+            assert np.array_equal(words_of(np.asarray(wanted), buffer.element), got), text + what
+
+    check(regions, designs)
+    for factors in several(axes_of(regions), seed):
+        try:
+            spread_out = spread(regions, factors)
+            designs = lowering.region_designs(spread_out.regions, 1)
+        except NoProcess:
+            continue
+        except KeraError as fault:
+            assert {item.code for item in fault.diagnostics} <= {"K0604", "K0610"}, text
+            continue
+        SPREAD.append(seed)
+        check(spread_out.regions, designs, "\n".join(map(str, spread_out.steps)))
     return True
+
+
+SPREAD: list[int] = []
+"""Seeds of programs of which rounds went side by side."""
+
+
+def several(axes: Sequence[Axis], seed: int) -> list[dict[Axis, int]]:
+    """Some numbers of rounds side by side, up to all of a loop."""
+    rng, found = Random(seed), list[dict[Axis, int]]()
+    for _ in range(2):
+        factors = {axis: rng.choice(axis.factors) if rng.random() < 0.7 else 1 for axis in axes}
+        if any(factor > 1 for factor in factors.values()) and prod(factors.values()) <= 64:
+            found.append(factors)
+    return found
 
 
 def loop_of(program: LoopProgram) -> Parts | None:

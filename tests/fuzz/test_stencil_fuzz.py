@@ -8,8 +8,8 @@ from kera_hw.driver.session import optimise, single_export_graph
 from kera_hw.graph import Store, without_probes
 from kera_hw.loops.transforms.planner import planned
 from kera_hw.lower.export import lower_export
+from kera_hw.rtl.lower import ports
 from kera_hw.rtl.lower.design import LoweringError
-from kera_hw.rtl.machine import nests
 from kera_hw.rtl.machine.raster import NoRaster
 from kera_hw.rtl.machine.raster_round import raster_of, raster_round
 from tests.fuzz.test_process_fuzz import compiled
@@ -25,7 +25,7 @@ def check(seed: int, patch: pytest.MonkeyPatch) -> int:
     """In how many forms the program is one of stencils: with loops inlined, and as it was lowered."""
     text = Generator(seed).program()
     graph, export = compiled(text)
-    patch.setattr(nests, "SMALL_BITS", 1)
+    patch.setattr(ports, "WIDEST_VALUE_BITS", 1)
     optimised = optimise(single_export_graph(graph, without_probes(export))).graph
     own, found = optimised.exports[0], 0
     program = lower_export(own, optimised.origins, scopes=optimised.scopes)

@@ -86,7 +86,10 @@ def codes_of(call: Any) -> set[str]:
     return set()
 
 
-FIELDS = ("device", "clock_mhz", "latency", "interface", "interval", "dsp", "emitter", "lanes")
+FIELDS = (
+    "device", "clock_mhz", "latency", "interface", "interval", "dsp", "emitter", "lanes", "lut", "bram",
+    "sites",
+)  # fmt: skip
 
 
 @settings(max_examples=300, deadline=None)

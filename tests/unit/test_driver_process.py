@@ -13,11 +13,12 @@ import kera_hw
 from kera_hw.driver import mapping
 from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.options import TargetOptions
-from kera_hw.driver.process import ProcessDesign, plan_process
+from kera_hw.driver.process import ProcessDesign, plan_process, process_design, regions_of
 from kera_hw.driver.rtl_target import departure, pack_inputs, unpack_outputs
 from kera_hw.driver.session import load_program
 from kera_hw.graph import Graph
 from kera_hw.rtl.emit.stages import places_of
+from kera_hw.rtl.machine.spread import Spread
 from kera_hw.rtl.sim.bench import Traffic, simulate
 from kera_hw.rtl.toolchain.harness import measure
 from kera_hw.rtl.toolchain.nextpnr import CHIPS
@@ -152,6 +153,17 @@ pub fn unread(x: [i16; 70], y: [i16; 90]) -> [i16; 70] {
     z
 }
 
+/// Windows of a picture, by three filters.
+pub fn conv(x: [i8; 10, 14], w: [i8; 3, 3, 3]) -> [i16; 3, 8, 12] {
+    let mut y = [0i16; 3, 8, 12];
+    for o in 0..3 { for r in 0..8 { for c in 0..12 {
+        let mut acc: i16 = 0;
+        for i in 0..3 { for j in 0..3 { acc += (x[r + i, c + j] as i16) * (w[o, i, j] as i16); } }
+        y[o, r, c] = acc;
+    } } }
+    y
+}
+
 /// Floats in 64 lanes, folded by halves.
 pub fn inner(x: [f32; 192], y: [f32; 192]) -> f32 { dot(x, y) }
 """
@@ -180,6 +192,8 @@ def items(name: str, count: int) -> dict[str, Any]:
             return {"a": small(9, 8), "b": small(8, 10)}
         case "centred":
             return {"x": small(80), "by": small()}
+        case "conv":
+            return {"x": small(10, 14).astype(np.int8), "w": small(3, 3, 3).astype(np.int8)}
         case "histogram":
             return {"x": rng.integers(0, 16, (count, 300)).astype(np.uint8)}
         case "around" | "between":
@@ -201,12 +215,16 @@ def items(name: str, count: int) -> dict[str, Any]:
             return {"x": x, "y": y}
 
 
-def planned(path: Path, name: str, **options: Any) -> ProcessDesign:
+def planned(path: Path, name: str, alone: bool = True, **options: Any) -> ProcessDesign:
+    """The process, one round of a loop at a time where ``alone``."""
     graph = cast(Graph, load_program(path).graph)
     export = graph.export(name)
     assert export is not None
     asked = TargetOptions(**options)
     lowering = Lowering(graph, export, asked, {})
+    if alone:
+        regions = Spread((), regions_of(lowering))
+        return process_design(graph, export, asked, lowering, regions, 1.0, (), lambda _: None)
     return plan_process(graph, export, asked, lowering, 1.0, (), lambda _: None)
 
 
@@ -221,7 +239,25 @@ def bits(value: Any) -> list[bytes]:
 ])  # fmt: skip
 def test_a_process_gives_the_bits_in_the_cycles_planned(path: Path, name: str) -> None:
     """Unhindered, where the cycles of items are the plan's; then with stalls, and a reset in mid-flight."""
-    design, given = planned(path, name), items(name, 4)
+    check(path, name, planned(path, name))
+
+
+@pytest.mark.parametrize(("name", "times", "options"), [
+    ("matmul", 16, {"dsp": 18}), ("conv", 6, {"dsp": 6}),
+])  # fmt: skip
+def test_rounds_side_by_side_give_the_same_bits_sooner(
+    path: Path, name: str, times: int, options: dict[str, Any]
+) -> None:
+    """Tensors come several elements a beat, into banks and out of them, where these suffice."""
+    design = planned(path, name, alone=False, **options)
+    assert design.keeps_to(TargetOptions(**options))
+    one_by_one = max(row["cycles"] for row in planned(path, name).regions_json())
+    assert max(row["cycles"] for row in design.regions_json()) < one_by_one / times + 40
+    check(path, name, design)
+
+
+def check(path: Path, name: str, design: ProcessDesign) -> None:
+    given = items(name, 4)
     expected = kera_hw.load(path).function(name, target="interp").batch(**given)
     words = pack_inputs(design, given, 4)
     middle = design.pace.initiation_interval
@@ -288,7 +324,7 @@ def test_a_nest_is_one_pipeline_with_a_round_a_cycle(path: Path) -> None:
 
 
 def test_regions_follow_each_other_in_the_plan(path: Path) -> None:
-    rows = planned(path, "centred").regions_json()
+    rows = replace(planned(path, "centred"), overlaps=False).regions_json()
     assert len(rows) >= 2 and all(row["rounds"] == 80 for row in rows)
     for one, two in pairwise(rows):
         assert two["starts_at"] == one["starts_at"] + one["cycles"]
@@ -296,9 +332,32 @@ def test_regions_follow_each_other_in_the_plan(path: Path) -> None:
 
 def test_an_interval_asked_for_that_a_process_exceeds_is_refused(path: Path) -> None:
     with pytest.raises(KeraError) as caught:
-        planned(path, "matmul", interval=700)
+        planned(path, "histogram", alone=False, interval=200)
     assert caught.value.diagnostics[0].code == "K0602"
-    assert planned(path, "matmul", interval=1000).pace.initiation_interval <= 1000
+    within = planned(path, "matmul", alone=False, interval=1000)
+    assert not within.steps
+    sooner = planned(path, "matmul", alone=False, interval=500)
+    assert sooner.steps and sooner.pace.initiation_interval <= 500
+
+
+def test_asking_for_less_never_costs_more_and_nothing_asked_for_is_never_longer(path: Path) -> None:
+    free = planned(path, "matmul", alone=False)
+    last = free
+    for dsp in (16, 8, 5, 2, 1):
+        found = planned(path, "matmul", alone=False, dsp=dsp)
+        assert found.estimate.dsp <= dsp
+        assert found.pace.initiation_interval >= last.pace.initiation_interval
+        assert found.estimate.lut <= last.estimate.lut and found.estimate.bram <= last.estimate.bram
+        last = found
+    limits: tuple[dict[str, Any], ...] = ({"lut": 250}, {"bram": 20}, {"sites": 300})
+    for limit in limits:
+        found = planned(path, "matmul", alone=False, **limit)
+        assert found.keeps_to(TargetOptions(**limit))
+        assert found.pace.initiation_interval >= free.pace.initiation_interval
+    with pytest.raises(KeraError) as caught:
+        planned(path, "matmul", alone=False, lut=50)
+    assert caught.value.diagnostics[0].code == "K0604"
+    assert "50 may be used (`--lut`)" in caught.value.diagnostics[0].message
 
 
 def test_words_for_more_block_ram_than_there_is_are_refused_before_anything_is_mapped(

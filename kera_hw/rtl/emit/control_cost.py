@@ -55,12 +55,17 @@ def process_cost(plan: ProcessPlan) -> ControlCost:
     for channel in plan.ports.channels:
         total += counter_cost(channel.beats if channel.in_beats else 1)
         if channel.direction == "output":
-            memory = plan.channels.get(channel.name)
-            shown = 0 if memory is None else 1 + 2 * plan.memories[memory].latency_cycles
+            places = plan.channels.get(channel.name)
+            shown = 0 if places is None else 1 + 2 * plan.reading(channel.name)
             total += ControlCost(_SEND_LUTS if shown else 1, 1 + shown)
+            if places is not None:
+                # A choice among so many words takes two LUTs for three of them.
+                groups = len(places.banks) // places.lanes
+                total += ControlCost(2 * (groups - 1) * channel.beat_bits // 3, 0)
         else:
             kept = 0 if channel.in_beats else sum(value.width for value in channel.values)
-            total += ControlCost(_CHANNEL_LUTS, 1 + kept)
+            banks = plan.channels[channel.name].banks if channel.name in plan.channels else ()
+            total += ControlCost(_CHANNEL_LUTS + len(banks) * (len(banks) > 1), 1 + kept)
     return total + ControlCost(_turns(plan), 0)
 
 
@@ -90,7 +95,7 @@ def _turns(plan: ProcessPlan) -> int:
                 if place.storage.name == name:
                     writers, readers = writers + bool(place.writes), readers + bool(place.reads)
         for channel in plan.ports.channels:
-            if plan.channels.get(channel.name) == name:
+            if channel.name in plan.channels and name in plan.channels[channel.name].banks:
                 writers += channel.direction == "input"
                 readers += channel.direction == "output"
         total += _chosen(writers) * (given.address_bits + given.width)

@@ -50,7 +50,7 @@ def read_ports(process: ProcessPlan, overlap: Overlap, memory: str) -> dict[str,
         if most:
             found[stage_name(number)] = most
     for channel in process.ports.outputs:
-        if process.channels.get(channel.name) == memory:
+        if process.memory_of(channel.name) == memory:
             found[channel.name] = 1
     at, ports = 0, dict[str, tuple[int, int]]()
     for node, count in found.items():
@@ -160,14 +160,14 @@ class _Overlapped(ProcessBuild):
         m.d.comb += finishes.eq(taken & last)
         with m.If(taken):
             m.d.sync += address.eq(Mux(last, 0, address + 1))
-        memory = self._process.channels.get(channel.name)
+        memory = self._process.memory_of(channel.name)
         if memory is not None:  # something reads it
             self._drives(memory, MemoryPort(taken, taken, address, end.data))
 
     def _send_when(self, end: Endpoint, pending: Value) -> None:
         """Sends while there is a result."""
         m, channel = self._m, end.channel
-        finishes, memory = self._finishes[channel.name], self._process.channels.get(channel.name)
+        finishes, memory = self._finishes[channel.name], self._process.memory_of(channel.name)
         if memory is None:
             m.d.comb += [
                 end.valid.eq(pending), end.last.eq(1), finishes.eq(pending & end.ready),

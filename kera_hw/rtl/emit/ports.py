@@ -2,8 +2,8 @@
 
 What an item consists of are *values*: a parameter or a result each, packed into bits. Values travel on
 *channels*. Small ones share a group, which moves in one beat, each on a bus of its own; a tensor of more than
-``WIDEST_VALUE_BITS`` is a channel of its own, which moves ``lanes`` elements a beat, row-major, the last beat
-padded with zeros. Channels are independent: a neighbour may serve them in any order.
+``widths.WIDEST_VALUE_BITS`` is a channel of its own, which moves ``lanes`` elements a beat, row-major, the
+last beat padded with zeros. Channels are independent: a neighbour may serve them in any order.
 
 The *bundles* are the ports as an interface has them: ready, valid and what they move. ``stream`` has a bundle
 a channel; ``axis`` has the same as AXI4-Streams; ``none`` has groups alone, with valid bits or without.
@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from kera_hw.rtl.lower import ports as widths
+
 Interface = Literal["stream", "none", "axis", "axi-lite"]
 Direction = Literal["input", "output"]
 Protocol = Literal["stream", "valid", "none"]
 """How items come and go: by valid and ready, by valid alone (nothing stalls), or one in every cycle."""
-
-WIDEST_VALUE_BITS = 1024
-"""A tensor of more bits is a channel of its own, and no channel has a wider beat unless that is asked for."""
 
 BYTE_BITS = 8
 WORD_BITS = 32
@@ -74,7 +73,7 @@ class Value:
     @property
     def needs_beats(self) -> bool:
         """Whether it is too wide for a bus."""
-        return self.tensor and self.width > WIDEST_VALUE_BITS
+        return self.tensor and self.width > widths.WIDEST_VALUE_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +313,7 @@ def _axi_lite(address_bits: int) -> Iterator[Bundle]:
 
 def default_lanes(value: Value, initiation_interval: int) -> int:
     """The fewest elements a beat that keep up with the circuit, in a beat no wider than a small value."""
-    most = max(1, min(value.elements, WIDEST_VALUE_BITS // value.element_bits))
+    most = max(1, min(value.elements, widths.WIDEST_VALUE_BITS // value.element_bits))
     return min(most, -(-value.elements // initiation_interval))
 
 

@@ -13,9 +13,10 @@ from functools import reduce
 
 from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Mux, ResetSignal, Signal, Value
 
+from kera_hw.rtl.emit.banked import Digit, Places, Walk
 from kera_hw.rtl.emit.channels import Endpoint, in_reset
 from kera_hw.rtl.emit.layout import Control, StoragePlace, valid_name
-from kera_hw.rtl.emit.ports import Pace, PortPlan
+from kera_hw.rtl.emit.ports import Channel, Pace, PortPlan
 from kera_hw.rtl.emit.storages import StorageParameters
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.units import Storage
@@ -71,12 +72,12 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class ProcessPlan:
-    """The whole: ``memories`` by name with what their module is told; ``channels`` that reach one."""
+    """The whole: ``memories`` by name with what their module is told; ``channels`` that reach such."""
 
     regions: tuple[RegionPart, ...]
     repeats: tuple[Repeat, ...]
     memories: Mapping[str, StorageParameters]
-    channels: Mapping[str, str]
+    channels: Mapping[str, Places]
     ports: PortPlan
     overlap: Overlap | None = None
     """None where an item has left all regions before the next is begun."""
@@ -84,19 +85,21 @@ class ProcessPlan:
     @property
     def run_cycles(self) -> int:
         """From the cycle before the first region's start to the end of the last."""
-        return self.cycles_of(0, len(self.regions) - 1, self.repeats)
+        return run_cycles(self.regions, self.repeats)
 
     def cycles_of(self, first: int, last: int, repeats: Sequence[Repeat]) -> int:
         """From the cycle before a region's start to the end of another, by way of these repeats."""
-        total, at = 0, first
-        while at <= last:
-            found = outermost(repeats, at)
-            if found is None:
-                total, at = total + self.regions[at].cycles, at + 1
-                continue
-            inner = self.cycles_of(found.first, found.last, [one for one in repeats if one is not found])
-            total, at = total + found.count * inner, found.last + 1
-        return total
+        return _cycles(self.regions, first, last, repeats)
+
+    @property
+    def served(self) -> set[str]:
+        """The memories that channels reach."""
+        return {bank for places in self.channels.values() for bank in places.banks}
+
+    def memory_of(self, channel: str) -> str | None:
+        """The memory that a channel reaches, or the first of its banks: where stages overlap there is one."""
+        places = self.channels.get(channel)
+        return None if places is None else next(bank for bank in places.banks if bank in self.memories)
 
     def pace(self) -> Pace:
         """Cycles of an item, nothing stalling, where all regions run in turn."""
@@ -110,9 +113,28 @@ class ProcessPlan:
         )
 
     def reading(self, channel: str) -> int:
-        """Cycles from the address of what a channel sends to the word."""
-        memory = self.channels.get(channel)
-        return 0 if memory is None else self.memories[memory].latency_cycles
+        """Cycles from an address to the word of a channel's memories."""
+        places = self.channels.get(channel)
+        banks = () if places is None else places.banks
+        there = [self.memories[bank].latency_cycles for bank in banks if bank in self.memories]
+        return max(there, default=0)
+
+
+def run_cycles(regions: Sequence[RegionPart], repeats: Sequence[Repeat]) -> int:
+    """From the cycle before the first region's start to the end of the last, by way of these repeats."""
+    return _cycles(regions, 0, len(regions) - 1, repeats)
+
+
+def _cycles(regions: Sequence[RegionPart], first: int, last: int, repeats: Sequence[Repeat]) -> int:
+    total, at = 0, first
+    while at <= last:
+        found = outermost(repeats, at)
+        if found is None:
+            total, at = total + regions[at].cycles, at + 1
+            continue
+        inner = _cycles(regions, found.first, found.last, [one for one in repeats if one is not found])
+        total, at = total + found.count * inner, found.last + 1
+    return total
 
 
 def outermost(repeats: Sequence[Repeat], first: int) -> Repeat | None:
@@ -194,13 +216,15 @@ class ProcessBuild:
                 self._signals[value.bus] = kept
                 low += value.width
         else:
-            address = Signal(range(max(2, channel.beats)), name=f"{channel.name}_address")
-            last = address == channel.beats - 1
-            with m.If(taken):
-                m.d.sync += address.eq(Mux(last, 0, address + 1))
-            memory = self._process.channels.get(channel.name)
-            if memory is not None:  # something reads it
-                self._drives(memory, MemoryPort(taken, taken, address, end.data))
+            places = self._process.channels.get(channel.name, _unread(channel))
+            walk = Walk(m, channel, places, taken)
+            last = walk.last
+            for number, bank in enumerate(places.banks):
+                if bank in self._drivers:  # something reads it
+                    here = taken & (walk.bank == places.base_of(number))
+                    width, lane = channel.values[0].element_bits, places.lane_of(number)
+                    word = end.data[lane * width : (lane + 1) * width]
+                    self._drives(bank, MemoryPort(taken, here, walk.address, word))
         with m.If(finished):
             m.d.sync += full.eq(0)
         with m.Elif(taken & last):
@@ -215,30 +239,55 @@ class ProcessBuild:
             m.d.sync += pending.eq(1)
         with m.Elif(done):
             m.d.sync += pending.eq(0)
-        memory = self._process.channels.get(channel.name)
-        if memory is None:
+        places = self._process.channels.get(channel.name)
+        if places is None:
             m.d.comb += [
                 end.valid.eq(pending), end.last.eq(1), done.eq(pending & end.ready),
                 end.data.eq(Cat(*(self._signals[value.bus] for value in channel.values))),
             ]
             return pending
-        given = self._process.memories[memory]
-        address = Signal(range(max(2, channel.beats)), name=f"{channel.name}_address")
         asked, moves = Signal(name=f"{channel.name}_asked"), Signal(name=f"{channel.name}_moves")
-        at_last = address == channel.beats - 1
         asking = pending & ~asked
-        shown, ends = _chain(m, channel.name, given.latency_cycles, moves, asking, asking & at_last)
+        walk = Walk(m, channel, places, moves & asking)
+        latency = self._process.reading(channel.name)
+        shown, ends = _chain(m, channel.name, latency, moves, asking, asking & walk.last)
         m.d.comb += [
             moves.eq(~end.valid | end.ready), end.valid.eq(shown), end.last.eq(ends),
-            end.data.eq(self._q[memory][: given.width]), done.eq(shown & ends & end.ready),
+            end.data.eq(self._beat(channel, places, walk.bank, latency, moves)),
+            done.eq(shown & ends & end.ready),
         ]
         with m.If(moves & asking):
-            m.d.sync += [address.eq(Mux(at_last, 0, address + 1)), asked.eq(at_last)]
+            m.d.sync += asked.eq(walk.last)
         with m.If(done):
             m.d.sync += asked.eq(0)
-        self._drives(memory, MemoryPort(pending, read_address=address))
-        self._enables[memory] = ~pending | moves
+        for bank in places.banks:
+            if bank in self._drivers:
+                self._drives(bank, MemoryPort(pending, read_address=walk.address))
+                self._enables[bank] = ~pending | moves
         return pending
+
+    def _beat(self, channel: Channel, places: Places, base: Value, latency: int, moves: Signal) -> Value:
+        """What the banks of a beat show, ``latency`` cycles after it was asked for."""
+        m, width = self._m, channel.values[0].element_bits
+        bases = dict.fromkeys(places.base_of(number) for number in range(len(places.banks)))
+        if len(bases) > 1:
+            for stage in range(latency):
+                kept = Signal(len(base), name=f"{channel.name}_bank{stage}")
+                with m.If(moves):
+                    m.d.sync += kept.eq(base)
+                base = kept
+        beat = Signal(channel.beat_bits, name=f"{channel.name}_words")
+        with m.Switch(base):
+            for first in bases:
+                numbers = [first + lane * places.lane_step for lane in range(places.lanes)]
+                words = [self._word(places.banks[number], width) for number in numbers]
+                with m.Case(first) if len(bases) > 1 else m.Default():
+                    m.d.comb += beat.eq(Cat(*words))
+        return beat
+
+    def _word(self, bank: str, width: int) -> Value:
+        """What the first port of a bank shows."""
+        return self._q[bank][:width] if bank in self._q else Const(0, width)
 
     # Regions
 
@@ -411,6 +460,11 @@ class ProcessBuild:
             i_clear_address=Const(0, given.address_bits), i_write=write, i_write_address=address,
             i_write_data=data, i_read_address=read, o_q=self._q[name],
         )
+
+
+def _unread(channel: Channel) -> Places:
+    """Of a tensor that nothing reads its beats are counted alone."""
+    return Places((), (Digit(channel.beats, 1, 0),))
 
 
 def _all(bits: Sequence[Value]) -> Value:

@@ -56,7 +56,7 @@ def overlap_of(process: ProcessPlan) -> Overlap | None:
     users = users_of(process, ranges)
     copies: dict[str, int] = {}
     for memory, stages in users.items():
-        span = stages[-1] - stages[0] + 1 + (memory in process.channels.values())
+        span = stages[-1] - stages[0] + 1 + (memory in process.served)
         if span > 1:
             copies[memory] = span
     found = Overlap(tuple(ranges), copies)
@@ -130,7 +130,7 @@ def places_of(process: ProcessPlan, overlap: Overlap) -> list[Place]:
         # What a stage leaves in registers is taken when the next one starts.
         found += [Place(here, behind, 0), Place(behind, here, 1, early=True)]
     for channel in process.ports.channels:
-        name, memory = channel.name, process.channels.get(channel.name)
+        name, memory = channel.name, process.memory_of(channel.name)
         alone = [0 if channel.direction == "input" else most]
         stages = alone if memory is None else users.get(memory, alone)
         first, last = stage_name(stages[0]), stage_name(stages[-1])
@@ -141,7 +141,7 @@ def places_of(process: ProcessPlan, overlap: Overlap) -> list[Place]:
             found += [Place(name, first, 0), Place(last, name, copies)]
         else:  # a register, handed on when the first stage starts, or held until the only one ends
             found += [Place(name, first, 0), Place(first, name, 1, early=overlap.relays)]
-    served = set(process.channels.values())
+    served = process.served
     for memory, stages in users.items():
         if memory not in served and len(stages) > 1:
             found.append(Place(stage_name(stages[-1]), stage_name(stages[0]), overlap.copies[memory]))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kera_hw.graph.node import Node, Ref
-from kera_hw.loops.program import Block, For, Op, Operand, Statement
+from kera_hw.loops.program import Block, For, Op, Operand, Statement, Var
 from kera_hw.loops.rewrite import indexing, used
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Trait
@@ -27,33 +27,73 @@ _JOINED = frozenset({Trait.ASSOCIATIVE, Trait.COMMUTATIVE})
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A loop's body: ``work`` makes ``term``, which ``op`` joins with what there is."""
+    """A loop's body: ``work`` makes ``terms``, each of which its op joins with what there is.
 
-    op: Op
+    Where the body is around a loop that joins, that is ``inner``, between ``work`` and ``after``.
+    """
+
+    ops: tuple[Op, ...]
     work: tuple[Statement, ...]
-    term: Operand
+    terms: tuple[Operand, ...] = ()
+    inner: tuple[For, Join] | None = None
+    after: tuple[Statement, ...] = ()
 
 
 def join_of(loop: For) -> Join | None:
-    """The one thing that a loop does with the value that it carries, if that is joining."""
-    if len(loop.carried) != 1 or loop.count < 2:
+    """What a loop does with the values that it carries, if that is joining alone."""
+    if not loop.carried or loop.count < 2:
         return None
-    (item,), (last,) = loop.carried, loop.body.yields
-    where = next((
-        k for k, statement in enumerate(loop.body.body)
-        if isinstance(statement, Op) and statement.results == (last,)
-    ), None)
-    if where is None:
+    return _join(loop)
+
+
+def _join(loop: For) -> Join | None:
+    inners, yields = [item.inner for item in loop.carried], loop.body.yields
+    nested = _around(loop, inners)
+    if nested is not None:
+        return nested
+    places: list[int] = []
+    terms: list[Operand] = []
+    ops: list[Op] = []
+    for inner, last in zip(inners, yields):
+        where = next((
+            k for k, statement in enumerate(loop.body.body)
+            if isinstance(statement, Op) and statement.results == (last,)
+        ), None)
+        if where is None:
+            return None
+        op = loop.body.body[where]
+        assert isinstance(op, Op)
+        joins = OPS[op.opcode].traits >= _JOINED and len(op.operands) == 2
+        if not joins or op.operands.count(inner) != 1:
+            return None
+        places.append(where)
+        ops.append(op)
+        terms.append(op.operands[0 if op.operands[1] == inner else 1])
+    work = tuple(item for k, item in enumerate(loop.body.body) if k not in places)
+    rest = Block(work, tuple(terms))
+    if {*inners, *yields} & (used(rest) | indexing(rest)):
         return None
-    op = loop.body.body[where]
-    assert isinstance(op, Op)
-    if not OPS[op.opcode].traits >= _JOINED or op.operands.count(item.inner) != 1 or len(op.operands) != 2:
+    return Join(tuple(ops), work, tuple(terms))
+
+
+def _around(loop: For, inners: Sequence[Var]) -> Join | None:
+    """The same of a loop that hands all it carries to one loop inside, which joins."""
+    body = loop.body.body
+    found = [k for k, item in enumerate(body) if isinstance(item, For) and item.carried]
+    if len(found) != 1:
         return None
-    work = (*loop.body.body[:where], *loop.body.body[where + 1 :])
-    rest = Block(work)
-    if {item.inner, last} & (used(rest) | indexing(rest)):
+    inner = body[found[0]]
+    assert isinstance(inner, For)
+    if [item.initial for item in inner.carried] != list(inners):
         return None
-    return Join(op, work, op.operands[0 if op.operands[1] == item.inner else 1])
+    outers = tuple(item.outer for item in inner.carried)
+    rest = Block((*body[: found[0]], *body[found[0] + 1 :]))
+    if outers != loop.body.yields or {*inners, *outers} & (used(rest) | indexing(rest) | used(inner.body)):
+        return None
+    join = _join(inner)
+    if join is None:
+        return None
+    return Join(join.ops, body[: found[0]], (), (inner, join), body[found[0] + 1 :])
 
 
 class Delays:

@@ -6,6 +6,10 @@ from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.design import FlatLeaf
 from kera_hw.types import StructType, TensorType, TupleType, Type, bit_width
 
+WIDEST_VALUE_BITS = 1024
+"""A tensor of more bits is a channel of its own, and a memory where loops stay loops; no channel has a wider
+beat unless that is asked for."""
+
 
 def parameter_buses(export: Export) -> list[tuple[str, Type]]:
     """The bus of each parameter, whether or not it holds a bit."""

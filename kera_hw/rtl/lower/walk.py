@@ -291,19 +291,27 @@ class Walker:
 
     def _joined(self, loop: For, join: Join) -> None:
         """A loop that joins terms, in whatever order they are there soonest."""
-        (item,), op = loop.carried, join.op
-        terms = [self.operand(item.initial)]
+        terms = [[self.operand(item.initial)] for item in loop.carried]
+        self._collect(loop, join, terms)
+        for item, op, found in zip(loop.carried, join.ops, terms):
+            self.builder.store.origin = op.place or self._place
+            circuit = self.circuit(op)
+
+            def combine(a: Ref, b: Ref, circuit: operations.Circuit = circuit) -> Ref:
+                return circuit([a, b])[0]
+
+            self._values[item.outer.name] = joined(self.builder, self._delays, op.opcode, found, combine)
+
+    def _collect(self, loop: For, join: Join, terms: Sequence[list[Ref]]) -> None:
+        """The terms of all rounds, in order, for each value that is carried."""
         for count in range(loop.count):
             self._counts[loop.var.name] = count
             self.run(join.work)
-            terms.append(self.operand(join.term))
-        self.builder.store.origin = op.place or self._place
-        circuit = self.circuit(op)
-
-        def combine(a: Ref, b: Ref) -> Ref:
-            return circuit([a, b])[0]
-
-        self._values[item.outer.name] = joined(self.builder, self._delays, op.opcode, terms, combine)
+            if join.inner is not None:
+                self._collect(*join.inner, terms)
+                self.run(join.after)
+            for found, term in zip(terms, join.terms):
+                found.append(self.operand(term))
 
     def _join(self, loop: For) -> Join | None:
         if id(loop) not in self._joins:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from kera_hw.loops.evaluator import Evaluation
 from kera_hw.loops.program import Affine, Buffer, Literal, Load, Op, Statement, Store, Var
 from kera_hw.loops.rewrite import touches
-from kera_hw.rtl.machine.nests import Nest, Regions
+from kera_hw.rtl.machine.nests import Nest, Regions, touched
 
 FAR = 1 << 30
 """Of a memory that is only read, or that one statement alone reaches."""
@@ -51,7 +51,7 @@ def least_distance(regions: Regions, buffer: Buffer) -> int:
 def _distance(nest: Nest, buffer: Buffer, outer: Mapping[Var, int]) -> int:
     whole = nest.body.body
     inside = [item for item in whole if touches(item, buffer.name)]
-    if not inside or nest.rounds == 1:
+    if not inside or nest.rounds == 1 or buffer.name not in touched(nest, Store):
         return FAR
     if nest.rounds > _MOST_ROUNDS:
         return 1

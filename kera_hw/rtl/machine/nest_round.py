@@ -193,6 +193,12 @@ class _Region:
         number, state = self._state(name, initial.type)
         return number, chosen(self._builder, self._first[level], initial, state)
 
+    def _recurrent(self, level: int, initial: Ref, name: str) -> tuple[int, Ref]:
+        """The same of a state that every round computes anew: what can wait for least."""
+        found = self._carried(level, initial, name)
+        self._builder.states.add(found[1])
+        return found
+
     def _follow(self, level: int, number: int, start: Ref, after: Ref) -> None:
         """The next value of a state, once the loops inside have run."""
         inner = level + 1 < len(self._nest.levels)
@@ -208,7 +214,8 @@ class _Region:
         walker.define(loop.var, self._counters[number])
         starts: list[tuple[int, Ref]] = []
         for item in loop.carried:
-            starts.append(self._carried(number, outer.operand(item.initial), item.inner.name))
+            begins = outer.operand(item.initial)
+            starts.append(self._recurrent(number, begins, item.inner.name))
             walker.define(item.inner, starts[-1][1])
         kept = self._carry_elements(number, loop, outer)
         self._body(number, level, walker)
@@ -234,7 +241,8 @@ class _Region:
             storage = outer.buffer(name)
             if isinstance(storage, Elements):
                 states = [
-                    self._carried(number, storage.item(k), f"{name}_{k}") for k in range(storage.buffer.size)
+                    self._recurrent(number, storage.item(k), f"{name}_{k}")
+                    for k in range(storage.buffer.size)
                 ]
                 storage.items = [ref for _, ref in states]
                 found.append((storage, states))

@@ -23,14 +23,13 @@ from kera_hw.loops.program import (
     statements,
 )
 from kera_hw.loops.rewrite import defined, indexing, used
+from kera_hw.rtl.lower import ports
 from kera_hw.rtl.machine.parts import operation_count
 from kera_hw.support import Diagnostic
 from kera_hw.types import bit_width
 
 MOST_UNROLLED = 64
 """Operations up to which a loop that touches no memory is unrolled; a controller costs as much."""
-SMALL_BITS = 1024
-"""Bits of a tensor at the ports up to which it travels on a bus and lies in registers."""
 
 
 class NoProcess(Exception):
@@ -83,30 +82,35 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """The regions in order, the loops around several of them, and the buffers that are memories."""
+    """The regions in order, the loops around several of them, and the buffers that are memories.
+
+    ``side_by_side`` are loops within rounds, of which all rounds run at once.
+    """
 
     program: LoopProgram
     nests: tuple[Nest, ...]
     groups: tuple[Group, ...]
     memories: tuple[Buffer, ...]
+    side_by_side: frozenset[str] = frozenset()
 
     def around(self, number: int) -> list[Group]:
         """The loops around a region."""
         return [group for group in self.groups if group.first <= number <= group.last]
 
 
-def nests_of(program: LoopProgram) -> Regions:
-    """The regions of a program. Raises NoProcess."""
-    live = _without_dead_loops(program.body)
-    memories = {buffer.name: buffer for buffer in _memories(program, live)}
+def nests_of(program: LoopProgram, side_by_side: frozenset[str] = frozenset()) -> Regions:
+    """The regions of a program; loops ``side_by_side`` are unrolled in any case. Raises NoProcess."""
+    program = replace(program, body=_without_dead_loops(program.body))
+    memories = {buffer.name: buffer for buffer in _memories(program)}
     while True:
-        split = _Split(memories)
+        split = _Split(memories, side_by_side)
         try:
-            split.run(live.body)
+            split.run(program.body.body)
             break
         except _MoreMemories as found:
             memories |= {buffer.name: buffer for buffer in found.buffers}
-    found = Regions(program, tuple(split.nests), tuple(split.groups), tuple(memories.values()))
+    found = Regions(program, tuple(split.nests), tuple(split.groups), tuple(memories.values()),
+                    side_by_side)
     for buffer in program.of_kind("result"):
         users = [
             number for number, nest in enumerate(found.nests)
@@ -118,15 +122,15 @@ def nests_of(program: LoopProgram) -> Regions:
     return found
 
 
-def _memories(program: LoopProgram, body: Block) -> Iterator[Buffer]:
+def _memories(program: LoopProgram) -> Iterator[Buffer]:
     """Tensors at the ports that are too large for registers, and those between regions."""
     for buffer in program.buffers:
         if buffer.kind == "state":
             raise NoProcess(f"`{program.name}` keeps state.")
-        large = buffer.size * bit_width(buffer.element) > SMALL_BITS
+        large = buffer.size * bit_width(buffer.element) > ports.WIDEST_VALUE_BITS
         if buffer.kind in ("param", "result") and large:
             yield buffer
-    for statement in body.body:
+    for statement in program.body.body:
         if isinstance(statement, Alloc):
             yield statement.buffer
 
@@ -140,8 +144,9 @@ class _MoreMemories(Exception):
 
 
 class _Split:
-    def __init__(self, memories: Mapping[str, Buffer]) -> None:
+    def __init__(self, memories: Mapping[str, Buffer], side_by_side: frozenset[str]) -> None:
         self._memories = memories
+        self._side_by_side = side_by_side
         self._before: list[Statement] = []
         self.nests: list[Nest] = []
         self.groups: list[Group] = []
@@ -219,6 +224,8 @@ class _Split:
     def _keeps(self, loop: For | While) -> bool:
         if isinstance(loop, While):
             return operation_count(loop) > MOST_UNROLLED
+        if loop.var.name in self._side_by_side:
+            return False
         if loop.count <= 1:  # stays for one inside that does
             return any(isinstance(one, (For, While)) and self._keeps(one) for one in _inside(loop))
         return operation_count(loop) > MOST_UNROLLED or self._touches(loop)

@@ -17,6 +17,7 @@ from kera_hw.graph.node import Node as GraphNode
 from kera_hw.graph.store import Store as GraphStore
 from kera_hw.loops.program import Alloc, Buffer, LoopProgram
 from kera_hw.ops.intervals import Interval
+from kera_hw.rtl.lower import ports
 from kera_hw.rtl.lower.budget import Meter
 from kera_hw.rtl.lower.builder import Builder, carrier, width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatMemory, FlatState
@@ -25,7 +26,6 @@ from kera_hw.rtl.lower.places import Sum
 from kera_hw.rtl.lower.ports import bus_widths, parameter_buses, place_leaves, result_buses
 from kera_hw.rtl.lower.storage import Elements, Index, Kept, Memory, Served
 from kera_hw.rtl.lower.walk import Walker
-from kera_hw.rtl.machine import nests
 from kera_hw.rtl.machine.raster import (
     Access,
     Node,
@@ -79,7 +79,7 @@ class RasterRound:
 
 def raster_of(program: LoopProgram, export: Export, carry_logic: bool) -> Raster:
     """The stages of an export and their rounds. Raises NoRaster, and LoweringError for what is too large."""
-    stencils = stencils_of(program, nests.SMALL_BITS)
+    stencils = stencils_of(program, ports.WIDEST_VALUE_BITS)
     nodes = nodes_of(stencils)
     builder = Builder(GraphStore(), 1, carry_logic, meter := Meter(export.name))
     walk = _Walk(export, stencils, nodes, builder, meter)
