@@ -35,7 +35,7 @@ def _operand(row: Instruction, place: int, constants: bool) -> str:
     if not one.kind:
         return "$L0"
     written = place == 0 and not row.row.startswith("st.")
-    if constants and not written and one.kind != "pred" and not row.row.startswith(("st.", "cvta")):
+    if constants and not written and one.kind != "pred" and not row.row.startswith(("st.", "cvta", "mma.")):
         return _FLOATS.get(one.kind) or _CONSTANTS[one.kind[0]]
     return "0" if row.row.startswith("bar.") else _register(one.kind, 0 if written else place + 1)
 
@@ -47,13 +47,14 @@ def _each_instruction(constants: bool) -> str:
         if row.name == "ret":
             continue
         operands = [_operand(row, k, constants) for k in range(len(row.operands))]
-        line = f"{row.name} {', '.join(operands)};"
+        pairs = zip(row.operands, operands)
+        line = f"{row.name} {', '.join(one._replace(address=False).written(text) for one, text in pairs)};"
         for space in ("shared", "local"):
             line = line.replace("[own", f"[own_{space}") if f".{space}" in row.name else line
         if row.name.startswith("ld.param."):
             line = line.replace("[a]", f"[of_{row.kind}]")
         body.append(line)
-    declared = [f".reg .{kind} %{letter}<6>;" for letter, kind in CLASSES.items()]
+    declared = [f".reg .{kind} %{letter}<8>;" for letter, kind in CLASSES.items()]
     arrays = [".shared .align 8 .b8 own_shared[64];", ".local .align 8 .b8 own_local[64];"]
     params = ", ".join(f".param .{kind} of_{kind}" for kind in ("u32", "u64", "f32", "f64"))
     return "\n".join([

@@ -66,7 +66,10 @@ def one(name: str, result: str, *operands: str) -> int:
 
 
 def test_every_row_has_a_meaning() -> None:
-    others = {"ld.param.type", "ld.space.type", "st.space.type", "bra", "bra.uni", "bar.sync", "ret"}
+    others = {
+        "ld.param.type", "ld.space.type", "st.space.type", "bra", "bra.uni", "bar.sync", "ret",
+        "mma.sync.aligned.m8n8k16.row.col.s32.atype.btype.s32",
+    }
     assert rows() == {*MEANINGS, *others}
 
 
@@ -126,6 +129,34 @@ def test_threads_of_all_blocks() -> None:
     body = f"{_OWN} ld.global.b32 %r4, [%rd2]; mul.lo.u32 %r4, %r4, %r3; st.global.b32 [%rd3], %r4;"
     found = run(body, np.arange(16, dtype=np.uint32), threads=4, blocks=4)
     assert found == (np.arange(16, dtype=np.uint32) ** 2).tobytes()
+
+
+_TILE = "mma.sync.aligned.m8n8k16.row.col.s32.s8.u8.s32 {%r6, %r7}, {%r4}, {%r5}, {%r6, %r7};"
+
+
+def test_a_tile_of_a_warp() -> None:
+    """Fragments as the manual draws them, written down here element by element."""
+    body = f"""{_OWN} ld.global.b32 %r4, [%rd2]; ld.global.b32 %r5, [%rd2+128]; mov.u32 %r6, 1;
+    mov.u32 %r7, -2; {_TILE} mad.wide.u32 %rd4, %r3, 8, %rd1;
+    st.global.b32 [%rd4], %r6; st.global.b32 [%rd4+4], %r7;"""
+    values = np.random.default_rng(1).integers(0, 256, 256, np.uint8)
+    found = np.frombuffer(run(body, values, threads=32, out_bytes=256), np.int32)
+    a, b = np.zeros((8, 16), np.int64), np.zeros((16, 8), np.int64)
+    for thread in range(32):
+        for k in range(4):
+            a[thread // 4, thread % 4 * 4 + k] = values[4 * thread + k].astype(np.int8)
+            b[thread % 4 * 4 + k, thread // 4] = values[128 + 4 * thread + k]
+    for thread in range(32):
+        for k, more in enumerate((1, -2)):
+            assert found[2 * thread + k] == (a @ b)[thread // 4, thread % 4 * 2 + k] + more
+
+
+def test_a_tile_takes_whole_warps() -> None:
+    body = f"{_OWN} mov.u32 %r4, 1; mov.u32 %r5, 1; mov.u32 %r6, 1; mov.u32 %r7, 1; {_TILE}"
+    assert "all threads of a warp" in fault("K0708", body, threads=16)
+    part = body.replace("mma", "setp.eq.u32 %p0, %r2, 3; @%p0 bra out; mma") + " out:"
+    assert "all threads of a warp" in fault("K0708", part, threads=32)
+    assert "`{`" in fault("K0707", body.replace("{%r6, %r7}, {%r4}", "%r6, {%r4}"), threads=32)
 
 
 def test_threads_part_and_meet() -> None:

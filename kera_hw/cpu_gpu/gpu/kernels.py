@@ -16,10 +16,13 @@ from typing import Generic
 from typing import Literal as OneOf
 
 from kera_hw.cpu_gpu.gpu.body import Body
+from kera_hw.cpu_gpu.gpu.byte_products import WORD_BYTES
+from kera_hw.cpu_gpu.gpu.tiles import DEPTH, SIDE, WARP, Tiles, tiles_of
 from kera_hw.cpu_gpu.gpu.writer import Held, Place, R, Scalar, Writer
 from kera_hw.legal.native import Signature, unsigned
 from kera_hw.loops.program import (
     COUNTER,
+    Alloc,
     Block,
     Buffer,
     For,
@@ -54,7 +57,8 @@ Unit = OneOf["round", "item", "batch"]
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """``threads`` of a block; ``rounds`` of an item, where a thread has one of them. ``byte_products``: loops
-    that sum four products of bytes at a time. ``resources``: what a language counts besides, as registers."""
+    that sum four products of bytes at a time. ``resources``: what a language counts besides, as registers.
+    ``tiles``: empty where tensor cores do it all, else why not."""
 
     name: str
     unit: Unit
@@ -63,6 +67,7 @@ class Kernel:
     instructions: int
     reason: str
     byte_products: int = 0
+    tiles: str = ""
     resources: Mapping[str, int] = field(default_factory=dict[str, int], compare=False)
 
 
@@ -193,19 +198,24 @@ class _Module(Generic[R]):
     def region(self, name: str, program: LoopProgram, plan: GridPlan, region: Region) -> None:
         """A kernel for one region of items that have nothing to do with each other."""
         each = self.language.threads
-        threads = min(MOST_THREADS, -(-region.rounds // each.in_step) * each.in_step)
-        threads = threads if region.loops else each.for_items
         frame = _Frame(self, name, program, plan)
+        tiles = frame.tiles_of(region)
+        rounds = tiles.rounds if isinstance(tiles, Tiles) else region.rounds
+        threads = min(MOST_THREADS, -(-rounds // each.in_step) * each.in_step)
+        threads = threads if region.loops else each.for_items
         block, thread = frame.word(frame.writer.block("x")), frame.word(frame.writer.thread())
         own = frame.compute("integer.add", _U32, frame.scaled(block, threads), thread)
-        with frame.unless_past(own, region):
+        with frame.unless_past(own, region, rounds):
             which = frame.word(frame.writer.block("y")) if region.loops else own
             item = frame.compute("integer.add", _U64, frame.parameter("first"), frame.wide(which))
             with frame.where("compare.lt", _U64, item, frame.parameter("items")):
                 frame.enter_item(item, [region])
-                frame.region(region, own)
+                if isinstance(tiles, Tiles):
+                    frame.tiles(tiles, own)
+                else:
+                    frame.region(region, own)
         unit: Unit = "round" if region.loops else "item"
-        self._finish(frame, unit, threads, region.rounds, region.reason)
+        self._finish(frame, unit, threads, rounds, region.reason, "" if isinstance(tiles, Tiles) else tiles)
 
     def in_turn(self, name: str, program: LoopProgram, plan: GridPlan) -> None:
         """A kernel of one block for all items, one after another, with a barrier where regions meet."""
@@ -232,10 +242,12 @@ class _Module(Generic[R]):
                 writer.barrier()
             writer.move(register, frame.compute("integer.add", _U64, item, frame.constant(_U64, 1)))
         reason = "items come one after another, since a state is kept"
-        self._finish(frame, "batch", plan.threads, 1, reason)
+        self._finish(frame, "batch", plan.threads, 1, reason, "threads of a block share the rounds out")
 
-    def _finish(self, frame: _Frame[R], unit: Unit, threads: int, rounds: int, reason: str) -> None:
-        kernel = Kernel(frame.name, unit, threads, rounds, 0, reason, frame.byte_products)
+    def _finish(
+        self, frame: _Frame[R], unit: Unit, threads: int, rounds: int, reason: str, no_tiles: str
+    ) -> None:
+        kernel = Kernel(frame.name, unit, threads, rounds, 0, reason, frame.byte_products, no_tiles)
         text, kernel = self.language.finished(frame.writer, kernel)
         self.instructions += kernel.instructions
         self.written.append((text, kernel))
@@ -290,10 +302,10 @@ class _Frame(Generic[R]):
             yield
 
     @contextmanager
-    def unless_past(self, own: Scalar[R], region: Region) -> Generator[None]:
+    def unless_past(self, own: Scalar[R], region: Region, rounds: int) -> Generator[None]:
         """Of a region with rounds, for threads that have one."""
         if region.loops:
-            with self.where("compare.lt", _U32, own, self.constant(_U32, region.rounds)):
+            with self.where("compare.lt", _U32, own, self.constant(_U32, rounds)):
                 yield
         else:
             yield
@@ -343,6 +355,52 @@ class _Frame(Generic[R]):
         self.byte_products += body.byte_products
         for var in region.gives:
             body.leave(var, self._places[var.name])
+
+    # Tiles
+
+    def tiles_of(self, region: Region) -> Tiles | str:
+        """What a warp may do of a region at once, or why not."""
+        if not self.writer.has_tiles:
+            return "not among the instructions that are written"
+        outside = (item.buffer for item in self._program.body.body if isinstance(item, Alloc))
+        return tiles_of(region, {one.name: one for one in (*self._program.buffers, *outside)})
+
+    def tiles(self, tiles: Tiles, own: Scalar[R]) -> None:
+        """A thread's share of a warp's tile."""
+        writer = self.writer
+        lane, tile = self._divided(own, WARP)
+        column, row = self._divided(tile, tiles.columns // SIDE)
+        within, line = self._divided(lane, WARP // SIDE)
+        kinds = tiles.factors[0].kind, tiles.factors[1].kind
+        lines = [
+            self.compute("integer.add", _U32, self.scaled(part, SIDE), line) for part in (row, column)
+        ]
+        totals = writer.register(tiles.kind), writer.register(tiles.kind)
+        for register in totals:
+            writer.move(register, Scalar(tiles.kind, Literal(tiles.kind, 0)))
+        with writer.counted(tiles.depth // DEPTH) as counter:
+            first, second = (
+                writer.load(
+                    _U32, self._behind(one.buffer, one.first),
+                    [(at, one.stride), (within, WORD_BYTES), (Scalar(COUNTER, counter), DEPTH)],
+                )
+                for one, at in zip(tiles.factors, lines)
+            )
+            for register, found in zip(totals, writer.tile(totals, (first, second), kinds)):
+                writer.move(register, Scalar(tiles.kind, Held(found)))
+        size_bytes = element_bytes(tiles.kind)
+        down, across = tiles.strides
+        steps = [
+            (lines[0], down * size_bytes), (column, SIDE * across * size_bytes),
+            (within, 2 * across * size_bytes),
+        ]
+        for k, register in enumerate(totals):
+            place = self._behind(tiles.result, (tiles.first + k * across) * size_bytes)
+            writer.store(tiles.kind, place, steps, Scalar(tiles.kind, Held(register)))
+
+    def _behind(self, buffer: str, size_bytes: int) -> Place[R]:
+        place = self._places[buffer]
+        return replace(place, offset=place.offset + size_bytes)
 
     def _temporaries(self, region: Region, round_: Scalar[R]) -> Place[R]:
         """Where those lie that a round makes."""

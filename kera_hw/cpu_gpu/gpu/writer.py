@@ -78,6 +78,14 @@ class Writer(ABC, Generic[R]):
         """A sum and four products of bytes, which lie in two words; where there is an instruction."""
         raise NotImplementedError
 
+    has_tiles = False
+
+    def tile(
+        self, totals: tuple[R, R], words: tuple[Held[R], Held[R]], kinds: tuple[Type, Type]
+    ) -> tuple[R, R]:
+        """A thread's share of a warp's tile (see ``tiles``), where there is an instruction for that."""
+        raise NotImplementedError
+
     # Memory
 
     @abstractmethod

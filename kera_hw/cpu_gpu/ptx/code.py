@@ -55,7 +55,7 @@ class Code:
         """An instruction; ``guard``: a predicate under which alone it is carried out, as `%p1` or `!%p1`."""
         row = instructions()[name]
         _check(row, operands)
-        written = [f"[{text}]" if one.address else text for one, text in zip(row.operands, operands)]
+        written = [one.written(text) for one, text in zip(row.operands, operands)]
         self._lines.append(f"\t{f'@{guard} ' if guard else ''}{name} {', '.join(written)}".rstrip() + ";")
         self.instructions += 1
 

@@ -10,7 +10,7 @@ from kera_hw.cpu_gpu.ptx.writer import PtxWriter
 from kera_hw.schedule.software.grids import NVIDIA
 from kera_hw.schedule.software.layout import ALIGNMENT_BYTES
 
-VERSION, TARGET = "6.3", "sm_75"
+VERSION, TARGET = "6.5", "sm_75"
 """The least that the text asks for; every later GPU takes it too."""
 
 

@@ -18,11 +18,19 @@ TYPES = ("pred", *(f"{letter}{width}" for letter, widths in WIDTHS_BITS.items() 
 
 
 class Operand(NamedTuple):
-    """``role``: d, a, b, ... as the manual has them. ``kind``: its type without a dot; "" of a label."""
+    """``role``: d, a, b, ... as the manual has them. ``kind``: its type without a dot; "" of a label. Of a
+    vector in braces the first ``opens`` it and the last ``closes`` it."""
 
     role: str
     kind: str
     address: bool = False
+    opens: bool = False
+    closes: bool = False
+
+    def written(self, text: str) -> str:
+        """In brackets or braces where it stands in some."""
+        inner = f"[{text}]" if self.address else text
+        return f"{'{' if self.opens else ''}{inner}{'}' if self.closes else ''}"
 
 
 class Instruction(NamedTuple):
@@ -64,6 +72,8 @@ def _expanded(line: str) -> Iterator[Instruction]:
 
 
 def _operand(text: str, chosen: dict[str, str]) -> Operand:
+    if text.startswith("{") or text.endswith("}"):
+        return _operand(text.strip("{}"), chosen)._replace(opens=text[0] == "{", closes=text[-1] == "}")
     address = text.startswith("[")
     role, _, kind = text.strip("[]").partition(".")
     if role == "label":

@@ -50,6 +50,17 @@ class PtxWriter(Writer[str]):
         operands = *(word.register for word in words), self._source(total).read()
         return Held(self.code.give(f"dp4a.{name}", *operands))
 
+    has_tiles = True
+
+    def tile(
+        self, totals: tuple[str, str], words: tuple[Held[str], Held[str]], kinds: tuple[Type, Type]
+    ) -> tuple[str, str]:
+        a, b = (f"{'s' if isinstance(kind, IntType) and kind.signed else 'u'}8" for kind in kinds)
+        results = self.code.new("b32"), self.code.new("b32")
+        name = f"mma.sync.aligned.m8n8k16.row.col.s32.{a}.{b}.s32"
+        self.code.op(name, *results, *(word.register for word in words), *totals)
+        return results
+
     # Memory
 
     def advance(self, base: str, steps: Sequence[Step[str]]) -> str:

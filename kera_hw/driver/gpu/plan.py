@@ -50,6 +50,7 @@ def _kernel(kernel: Kernel) -> dict[str, Any]:
         "name": kernel.name, "thread_for": kernel.unit, "threads_of_a_block": kernel.threads,
         "rounds_of_an_item": kernel.rounds, "instructions": kernel.instructions, "reason": kernel.reason,
         "loops_of_byte_products": kernel.byte_products,
+        "tensor_cores": f"not used: {kernel.tiles}" if kernel.tiles else "used for all of it",
         **kernel.resources,
     }  # fmt: skip
 

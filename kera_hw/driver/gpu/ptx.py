@@ -23,12 +23,9 @@ def design_kernels(graph: Graph, export: Export) -> GpuModule:
 
 
 def ptx_plan(graph: Graph, export: Export, module: GpuModule) -> dict[str, Any]:
+    used = sum(not kernel.tiles for kernel in module.kernels)
     loops = sum(kernel.byte_products for kernel in module.kernels)
-    cores = (
-        f"not used: a thread has an element of its own, and tiles of 16 by 8 need a warp; in {loops} loops "
-        "dp4a sums four products of bytes"
-        if loops else "not used: no loop sums products of bytes that lie in words"
-    )
+    cores = f"used in {used} of {len(module.kernels)} kernels; dp4a in {loops} loops of others"
     return gpu_plan(graph, export, module, "ptx", {"processor": TARGET, "tensor_cores": cores})
 
 

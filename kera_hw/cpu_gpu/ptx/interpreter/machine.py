@@ -29,6 +29,9 @@ from kera_hw.numerics.arrays import Array
 from kera_hw.numerics.host import ieee
 from kera_hw.support import Diagnostic, KeraError
 
+WARP = 32
+"""Threads that some instructions take together."""
+
 
 class Machine(Host):
     """A GPU with a module on it. What is in its memory stays from launch to launch."""
@@ -204,11 +207,31 @@ class _Run(Lockstep):
             places = self._addresses(operands[1], lanes), self._copy(space, lanes)
             found = self._spaces[space].load(*places, dtype_of(row.kind), self._who(lanes))
             self._set(result, found, lanes)
+        elif row.row.startswith("mma."):
+            self._tile(statement, lanes)
         else:
             args = [
                 self._value(operand, one.kind, lanes) for one, operand in zip(row.operands[1:], operands[1:])
             ]
             self._set(result, MEANINGS[row.row](row, args), lanes)
+
+    def _tile(self, statement: Statement, lanes: Array | None) -> None:
+        """Of whole warps: row g of the first factor and column g of the second lie in threads 4 g and on."""
+        threads = self._thread if lanes is None else self._thread[lanes]
+        warps = threads // WARP
+        whole = len(warps) % WARP == 0 and (warps.reshape(-1, WARP) == warps[::WARP, None]).all()
+        if self._threads % WARP or not whole:
+            raise Stop("not all threads of a warp are at an instruction that takes them together")
+        first, second, *totals = (self._value(one, "b32", lanes) for one in statement.operands[2:])
+        kinds = (statement.instruction.chosen[name] for name in ("atype", "btype"))
+        a, b = (
+            np.ascontiguousarray(word).view(dtype_of(kind)).astype(np.int64).reshape(-1, 8, 16)
+            for word, kind in zip((first, second), kinds)
+        )
+        found = a @ b.transpose(0, 2, 1) + np.stack(totals, axis=1).astype(np.int64).reshape(-1, 8, 8)
+        pairs = (found & 0xFFFF_FFFF).astype(np.uint32).reshape(-1, 2)
+        for k, result in enumerate(statement.operands[:2]):
+            self._set(str(result), np.ascontiguousarray(pairs[:, k]), lanes)
 
     def _addresses(self, operand: object, lanes: Array | None) -> Array:
         assert isinstance(operand, Address)

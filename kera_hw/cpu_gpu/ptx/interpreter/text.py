@@ -216,12 +216,16 @@ class _Kernel:
         for k, one in enumerate(row.operands):
             if k:
                 tokens.sign(",")
+            if one.opens:
+                tokens.sign("{")
             if one.address:
                 operands.append(self._address(row))
             elif one.role == "label":
                 operands.append(tokens.take("word").text)
             else:
                 operands.append(self._operand(row, k, one.kind))
+            if one.closes:
+                tokens.sign("}")
         tokens.sign(";")
         self._statements.append(Statement(row, tuple(operands), guard, token.line))
 
@@ -254,7 +258,7 @@ class _Kernel:
 
     def _operand(self, row: Instruction, place: int, kind: str) -> Operand:
         tokens = self._tokens
-        writes = place == 0 and not row.row.startswith(("st.", "bar."))
+        writes = (place == 0 and not row.row.startswith(("st.", "bar."))) or row.operands[place].role == "d1"
         token = tokens.take()
         if token.kind == "word":
             if token.text in SPECIAL and row.name == "mov.u32" and not writes:
@@ -267,7 +271,7 @@ class _Kernel:
             exact = not row.row.startswith(("ld.", "st.", "cvt."))
             self._register(token, kind, exact)
             return token.text
-        if writes or kind == "pred":
+        if writes or kind == "pred" or row.row.startswith("mma."):
             refuse(token.line, f"{token.text!r} is no register.")
         if token.kind == "float":
             word = np.dtype(f"<u{(len(token.text) - 2) // 2}")
