@@ -22,6 +22,8 @@ from tests.loop_programs import inputs_of, same_bits
 from tests.tidy.repo import ROOT
 
 PROGRAMS = sorted((ROOT / "tests" / "programs").rglob("*.kera"))
+SHARED = ROOT.parent / "shared" / "programs"
+"""Further programs, where that folder stands beside the checkout; every one is skipped elsewhere."""
 ITEMS = 21
 """More than the lanes of most vectors but no multiple of them, so that rounds are left over."""
 

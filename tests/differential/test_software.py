@@ -19,6 +19,7 @@ from kera_hw.target.minimal import TYPES, minimal_programs
 from tests.differential.software import (
     ITEMS,
     PROGRAMS,
+    SHARED,
     Compile,
     Make,
     amdgcn_instance,
@@ -32,12 +33,9 @@ from tests.differential.software import (
 )
 from tests.emulated import PROCESSORS, Processor
 from tests.loop_programs import inputs_of, random_export, same_bits
-from tests.tidy.repo import ROOT
 from tests.wasm_engines import Everywhere, Modules
 
 _CHUNKS = 8
-SHARED = ROOT.parent / "shared" / "programs"
-"""Further programs, where that folder stands beside the checkout; every one is skipped elsewhere."""
 
 
 class Target(NamedTuple):
