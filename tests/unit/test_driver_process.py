@@ -387,7 +387,7 @@ def test_what_is_too_large_for_one_pipeline_becomes_a_process(kera: Kera, tmp_pa
     done = kera("verify", path, "--fn", "large", "--targets", "interp,rtl", "--vectors", "3")
     assert done.status == 0, done.err
     out = tmp_path / "out"
-    done = kera("build", path, "--fn", "large", "--emit", "verilog", "-o", out)
+    done = kera("build", path, "--fn", "large", "--dsp", 1, "--emit", "verilog", "-o", out)
     report = (out / "report.html").read_text()
     assert done.status == 0 and "4,000 rounds" in report, done.err
     assert "process: channels and loops by cycle" in report and "in_x: item 1, cycles" in report
