@@ -14,9 +14,10 @@ from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.process import ProcessDesign
 from kera_hw.driver.search import Choice, Task, choose
 from kera_hw.graph import Export, Graph
+from kera_hw.loops.program import Buffer
 from kera_hw.rtl.emit.layout import control_of
 from kera_hw.rtl.emit.naming import inner_name, module_name
-from kera_hw.rtl.emit.ports import Pace
+from kera_hw.rtl.emit.ports import Channel, Pace
 from kera_hw.rtl.machine.raster_round import RasterRound
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.schedule.explain import Refusal
@@ -57,6 +58,10 @@ class StencilDesign(ProcessDesign):
             inner_name(module_name(self.export.name), "region0"), self.netlist, self.plan, control,
             self.round.raster.counts, self.round.counters, takes, gives, self.ports,
         )  # fmt: skip
+
+    def _buffer_of(self, channel: Channel) -> Buffer | None:
+        """None: nothing that comes or leaves lies in a memory, and every round takes an element."""
+        return None
 
     @property
     def pace(self) -> Pace:

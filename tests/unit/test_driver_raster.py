@@ -145,6 +145,17 @@ def test_rows_between_stages_are_line_buffers(path: Path) -> None:
     assert design.pace.latency_cycles == 32 + design.plan.latency_cycles
 
 
+def test_a_copy_of_a_tensor_needs_no_window_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "c.kera"
+    path.write_text(
+        "pub fn most(x: [u8; 9, 30]) -> [u8; 9, 30] {\n    let mut y = x;\n"
+        "    for i in 1..8 { for j in 0..30 { y[i, j] = max(x[i - 1, j], x[i + 1, j]); } }\n    y\n}\n"
+    )
+    design = planned(path, "most")
+    assert design is not None
+    assert [row["words"] for row in design.memories_json()] == [30, 30]
+
+
 def test_what_is_wanted_later_comes_in_later(path: Path) -> None:
     """Of the second picture nothing is kept, although the first is looked at a line ahead."""
     design = planned(path, "chain")

@@ -249,6 +249,7 @@ class _Round:
         self._nexts: list[Ref | None] = []
         self._memories: list[Memory] = []
         self._values: dict[int, Ref] = {}
+        self._owners: dict[Ref, int] = {}
         self._windows: dict[tuple[int, tuple[int, ...]], Ref] = {}
         self._fills: list[tuple[int | Kept, tuple[int, tuple[int, ...]] | Ref]] = []
 
@@ -344,6 +345,8 @@ class _Round:
 
     def _back(self, number: int, back: tuple[int, ...]) -> Ref:
         """What a node was so many rounds along each axis ago."""
+        if number in self._values:  # a copy of another tensor needs no window of its own
+            number = self._owners.setdefault(self._values[number], number)
         if not any(back):
             return self._values[number]
         assert all(part >= 0 for part in back), "shifts are as late as every access needs"
