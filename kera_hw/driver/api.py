@@ -241,10 +241,7 @@ class Program:
     def _executor(
         self, export: Export, target: str | None, plan: str | os.PathLike[str] | None, options: Requests
     ) -> Executor:
-        for name in options:  # the type checker says so too, where there is one
-            if name not in Requests.__annotations__:
-                known = ", ".join(Requests.__annotations__)
-                raise TypeError(f"there is no option {name!r}; there are {known}")
+        _check_names(options)
         device = options.get("device")
         usual = "interp" if device is None and plan is None else "rtl"
         kind, part = resolve_target(usual if target is None else target, device)
@@ -255,29 +252,27 @@ class Program:
         name: str,
         *,
         target: str | None = None,
-        device: str | None = None,
-        clock_mhz: float | None = None,
-        latency: int | None = None,
-        interval: int | None = None,
-        dsp: int | None = None,
-        interface: str = "stream",
-        emitter: str = "amaranth",
         cells: str = "auto",
+        **options: Unpack[Requests],
     ) -> Kernel:
         """The named export as an Amaranth component with streams ``i`` and ``o``; raises KeraError.
 
-        With the emitter ``amaranth`` it is Amaranth throughout and runs in ``amaranth.sim``; ``text`` makes
-        it an instance of its Verilog, quicker for large kernels. ``cells`` are ``generic`` operators, those
-        of the ``device`` that the plan counts on, or ``auto``: the device's in Verilog and where Amaranth
-        builds for a platform, else generic. The ports have the shapes of their types; without a handshake
-        ``i`` and ``o`` are structs, with ``in_valid`` and ``out_valid`` where state or an interval asks for
-        them.
+        The options are those of ``function``. With the emitter ``amaranth``, the default here, it is Amaranth
+        throughout and runs in ``amaranth.sim``; ``text`` makes it an instance of its Verilog, quicker for
+        large kernels. ``cells`` are ``generic`` operators, those of the ``device`` that the plan counts on,
+        or ``auto``: the device's in Verilog and where Amaranth builds for a platform, else generic. The ports
+        have the shapes of their types; without a handshake ``i`` and ``o`` are structs, with ``in_valid`` and
+        ``out_valid`` where state or an interval asks for them.
         """
         from kera_hw.driver.component import make_component
 
-        part = hardware_device(target, device)
-        options = TargetOptions(part, clock_mhz, latency, interface, interval, dsp, emitter)
-        return make_component(self.graph, self._export(name), options, cells)
+        _check_names(options)
+        emitter = options.get("emitter")
+        wanted = options_with(None, **{
+            **options, "device": hardware_device(target, options.get("device")),
+            "emitter": "amaranth" if emitter is None else emitter,
+        })  # fmt: skip
+        return make_component(self.graph, self._export(name), wanted, cells)
 
     def _export(self, name: str) -> Export:
         export = find_export(self._loaded, check_text("name of a function", name))
@@ -296,6 +291,14 @@ def load(path: str | os.PathLike[str]) -> Program:
     if loaded.graph is None or loaded.has_errors:
         raise KeraError(loaded.diagnostics)
     return Program(loaded, loaded.graph)
+
+
+def _check_names(options: Requests) -> None:
+    """Raises TypeError for an option that there is not; a type checker says so too, where there is one."""
+    for name in options:
+        if name not in Requests.__annotations__:
+            known = ", ".join(Requests.__annotations__)
+            raise TypeError(f"there is no option {name!r}; there are {known}")
 
 
 def _one_item(export: Export, inputs: Mapping[str, Any]) -> dict[str, Any]:
