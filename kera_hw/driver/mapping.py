@@ -130,13 +130,23 @@ def map_and_schedule(mappings: Mappings, aim: Scheduling, way: MapOptions) -> Ma
         return found
     plain = scheduled(mapped("none"), "none")
     for controls in _SIMPLER:
-        if _bears(found, plain):
+        bears = _bears(found, plain)
+        if bears and not _waits(found, plain):
             return found
         other = scheduled(mapped(controls), controls)
-        found = _nearer(found, other) if found.plan is None and other.plan is None else other
+        if bears:  # values wait for states that share a signal to be written together: each its own, perhaps
+            found = other if _bears(other, plain) and _site_time(other) < _site_time(found) else found
+        else:
+            found = _nearer(found, other) if found.plan is None and other.plan is None else other
     if found.plan is None and plain.plan is None:
         return _nearer(found, plain)
     return found if _bears(found, plain) else plain
+
+
+def _waits(found: Mapped, plain: Mapped) -> bool:
+    """Whether controls cost registers. None of them has a plan that is not there."""
+    assert found.plan is not None
+    return plain.plan is not None and found.plan.estimate.ff > plain.plan.estimate.ff
 
 
 def _nearer(one: Mapped, other: Mapped) -> Mapped:
@@ -166,13 +176,20 @@ def _bears(found: Mapped, plain: Mapped) -> bool:
     return cycles <= most and ((new.lut < old.lut and fast_enough) or not _improves(plain, found))
 
 
+def _site_time(mapped: Mapped) -> float:
+    """Sites times the time of an item."""
+    assert mapped.plan is not None
+    figures = mapped.plan.estimate
+    return max(figures.lut, figures.ff) * mapped.plan.initiation_interval / figures.fmax_mhz
+
+
 def _improves(found: Mapped, other: Mapped) -> bool:
     """Whether a plan makes more of its sites: with states, in sites x time an item, else in every figure."""
     new, old = found.plan, other.plan
     assert new is not None
     assert old is not None
     (a, b), (ii_a, ii_b) = (new.estimate, old.estimate), (new.initiation_interval, old.initiation_interval)
-    cheaper = max(a.lut, a.ff) * ii_a / a.fmax_mhz < max(b.lut, b.ff) * ii_b / b.fmax_mhz
+    cheaper = _site_time(found) < _site_time(other)
     if found.netlist.states:
         fewer = a.lut * ii_a / a.fmax_mhz <= b.lut * ii_b / b.fmax_mhz  # flip-flops are no gain alone
         return ii_a <= ii_b and cheaper and fewer

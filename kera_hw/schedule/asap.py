@@ -18,6 +18,7 @@ import numpy as np
 
 from kera_hw.schedule.accesses import Order, orders
 from kera_hw.schedule.fpga.cells import StateNext, WriteControl
+from kera_hw.schedule.fpga.netlist import control_readers
 from kera_hw.schedule.problem import IntArray, Problem
 
 
@@ -64,8 +65,11 @@ def build_constraints(problem: Problem, pairs: tuple[IntArray, IntArray]) -> Con
         rows += [(cell, write, int(problem.latency[cell])) for cell in sorted(read)]
         loops.append(Order(write, state.out, 1, 1))
         ties += [(write, pin, 0) for pin in state.pins()]
+    for reader, controls in control_readers(problem.netlist.cells).items():
+        ties += [(reader, control, 0) for control in sorted(controls - {reader})]
     for index, cell in enumerate(problem.netlist.cells):
         if isinstance(cell, WriteControl):
+            rows.append((index, problem.write_node(cell.state), 0))
             ties.append((problem.write_node(cell.state), index, 0))
         elif isinstance(cell, StateNext):
             write = problem.write_node(cell.state)

@@ -29,7 +29,7 @@ import numpy as np
 from kera_hw.schedule.fpga.bits import Bits
 from kera_hw.schedule.fpga.cells import Call, Input, StateNext, StateOut, WriteControl
 from kera_hw.schedule.fpga.delay_model import DelayModel
-from kera_hw.schedule.fpga.netlist import Netlist
+from kera_hw.schedule.fpga.netlist import Netlist, control_readers
 from kera_hw.schedule.fpga.units import IterativeUnit, Operator, Port, WritePort
 from kera_hw.schedule.plan import Plan
 
@@ -109,6 +109,9 @@ def _states(netlist: Netlist, plan: Plan) -> Iterator[str]:
         for pin in state.pins():
             if plan.stage[pin] != write:
                 yield f"state {state.name} is written in stage {write}, cell {pin} controls it in another"
+    for reader, controls in control_readers(netlist.cells).items():
+        if any(plan.stage[control] != plan.stage[reader] for control in controls):
+            yield f"cell {reader} of stage {plan.stage[reader]} is told what holds in another stage"
     for index, cell in enumerate(netlist.cells):
         if isinstance(cell, WriteControl) and plan.stage[index] != plan.state_write[cell.state]:
             state = netlist.states[cell.state].name

@@ -8,7 +8,7 @@ from kera_hw.ops.intervals import Interval, raw_interval
 from kera_hw.rtl.lower.design import FlatDesign
 from kera_hw.rtl.techmap import reach, scalar, words
 from kera_hw.rtl.techmap.after import shown_by_states
-from kera_hw.rtl.techmap.controls import place_controls, with_controls
+from kera_hw.rtl.techmap.controls import led_by_readers, place_controls, with_controls
 from kera_hw.rtl.techmap.cover import Coverer
 from kera_hw.rtl.techmap.finish import Finisher
 from kera_hw.rtl.techmap.items import Parameter, Present, Writing
@@ -113,7 +113,8 @@ def netlist_of(logic: Logic, controls: Controls) -> Netlist:
     )
     outputs = tuple(Output(bus, _bus(flat, bus, width, placed)) for bus, width in flat.out_buses)
     return Netlist(
-        flat.name, flat.in_buses, tuple(finisher.cells), outputs, states, logic.device.name, logic.notes
+        flat.name, flat.in_buses, tuple(led_by_readers(finisher.cells, states)), outputs, states,
+        logic.device.name, logic.notes,
     )
 
 

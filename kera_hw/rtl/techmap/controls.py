@@ -26,8 +26,9 @@ from kera_hw.rtl.techmap.items import Moves, Present, Restart
 from kera_hw.rtl.techmap.net import Net
 from kera_hw.rtl.techmap.options import Controls
 from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits, slice_bits
+from kera_hw.schedule.fpga.cells import Cell, WriteControl
 from kera_hw.schedule.fpga.device import Device
-from kera_hw.schedule.fpga.netlist import StateControl
+from kera_hw.schedule.fpga.netlist import StateControl, StateReg, control_readers
 
 Way = Literal["held", "cleared", "held, then cleared", "cleared, then held"]
 """Which controls are looked for, and what is taken out of the next value first."""
@@ -125,6 +126,20 @@ def place_controls(finisher: Finisher, written: Controlled, name: str) -> tuple[
         StateControl(group.low, group.width, pin(group.enable, False), pin(group.reset, True))
         for group in written.groups
     )
+
+
+def led_by_readers(cells: Sequence[Cell], states: Sequence[StateReg]) -> Iterator[Cell]:
+    """The cells, what the control says being about the first state whose pins it reaches.
+
+    It was made for the first with such a condition, which may have ended up without a control.
+    """
+    readers = control_readers(cells)
+    led: dict[int, int] = {}
+    for number, state in enumerate(states):
+        for control in (control for pin in state.pins() for control in readers.get(pin, ())):
+            led.setdefault(control, number)
+    for index, cell in enumerate(cells):
+        yield replace(cell, state=led.get(index, cell.state)) if isinstance(cell, WriteControl) else cell
 
 
 def _area(net: Net, coverer: Coverer, vectors: Sequence[Bits], device: Device) -> Area:

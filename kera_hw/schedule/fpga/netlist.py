@@ -8,11 +8,11 @@ several cells, is a unit (see ``cells.call``), which may hold a netlist again: s
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kera_hw.schedule.fpga.bits import Bits, cell_bits
-from kera_hw.schedule.fpga.cells import Call, Cell, Unit
+from kera_hw.schedule.fpga.cells import Call, Cell, Unit, WriteControl
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,24 @@ class Netlist:
     def units(self) -> list[Unit]:
         """The units, in order of their first calls."""
         return [unit for unit, _ in self.calls()]
+
+
+def control_readers(cells: Sequence[Cell]) -> dict[int, frozenset[int]]:
+    """Every cell that what the control says reaches, by whatever logic, with the cells that say it.
+
+    All of them work in one stage, that which the control speaks of: a register between them would tell a
+    later stage what holds for an earlier one, once more for every cycle in which the pipeline stands.
+    """
+    found: dict[int, frozenset[int]] = {}
+    if not any(isinstance(cell, WriteControl) for cell in cells):
+        return found
+    for index, cell in enumerate(cells):
+        sources = {s.cell for bits in cell.operands() for s in bits if s.cell is not None}
+        if isinstance(cell, WriteControl):
+            found[index] = frozenset((index,))
+        elif reached := [found[source] for source in sources if source in found]:
+            found[index] = frozenset().union(*reached)
+    return found
 
 
 def least_initiation_interval(netlist: Netlist) -> int:
