@@ -10,9 +10,8 @@ import pytest
 import kera_hw
 from kera_hw.driver.build import build
 from kera_hw.driver.hardware import design_hardware
-from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.options import CPU_TARGETS, TargetOptions
 from kera_hw.driver.session import load_program
-from kera_hw.driver.options import CPU_TARGETS
 from kera_hw.driver.targets import TARGETS, hardware_device, resolve_target
 from kera_hw.driver.verify import verify_export
 from kera_hw.graph import Graph
