@@ -373,7 +373,7 @@ def test_words_for_more_block_ram_than_there_is_are_refused_before_anything_is_m
         "    for i in 0..700 { for j in 0..700 { y[i, j] = x[j, i]; } }\n    y\n}\n"
     )
     with pytest.raises(KeraError) as caught:
-        planned(path, "turned")
+        planned(path, "turned", alone=False)
     assert caught.value.diagnostics[0].code == "K0604"
     assert "3,920,000 of them in `in.x`" in caught.value.diagnostics[0].message
 
