@@ -33,6 +33,9 @@ from kera_hw.types import BoolType, FloatType, StructType, TensorType, TupleType
 
 Buses = dict[str, list[int]]
 
+MOST_REFINED = 200
+"""Cells up to which a netlist is compared after refinement as well, which takes most of the time."""
+
 
 class Refused(Exception):
     """The compiler answered with a diagnostic instead of hardware."""
@@ -169,7 +172,8 @@ def check_graph(
 ) -> tuple[FlatDesign, Netlist]:
     """Flat graph and cells against the interpreter on the first export. Raises AssertionError or Refused.
 
-    A flat graph of more than ``most_nodes`` is compared but not mapped, which would take long.
+    A flat graph of more than ``most_nodes`` is compared but not mapped, which would take long; nor are the
+    cells of large ones refined, whose rules look at a few cells at a time.
     """
     export = graph.exports[0]
     values = random_inputs(export, items, seed) if inputs is None else inputs
@@ -182,7 +186,8 @@ def check_graph(
     netlist = to_cells(flat, device, clock_mhz)
     part = find_device(device)
     assert part is not None
-    finer = refined(netlist, DelayModel(part), round(1e6 / clock_mhz))
+    small = len(netlist.cells) <= MOST_REFINED
+    finer = refined(netlist, DelayModel(part), round(1e6 / clock_mhz)) if small else []
     for cells in (netlist, *(cells for _, cells in finer)):
         counted = replace(cells, inputs=(*cells.inputs, ("in_", 1)))  # the items of a design without inputs
         got = simulate_netlist(counted, {**input_buses(export, values, items), "in_": [0] * items})
