@@ -13,6 +13,10 @@ from tests.fuzz import loops_campaign
 from tests.fuzz.loops_campaign import RECORD, Tally, run
 
 
+PLANNED_ONLY = {"carry"}
+"""Loops that add to one element in memory come from plans for processors: test_loops_steps has their bits."""
+
+
 def no_failure(tally: Tally, cases: int) -> None:
     assert tally.failures == [] and tally.failed == 0 and tally.cases == cases
     assert tally.without_loops < 0.05 * cases
@@ -32,7 +36,8 @@ def test_the_recorded_campaign() -> None:
     assert record["not_reached"] == [] and record["without_loops"] < 0.05 * record["cases"]
     assert f"--cases {record['cases']}" in record["command"] and len(bytes.fromhex(record["code"])) == 8
     taken = record["transforms"]
-    assert all(taken["random"][name] and taken["refused"][name] for name in TRANSFORMS)
+    assert all(taken["refused"][name] for name in TRANSFORMS)
+    assert {name for name in TRANSFORMS if not taken["random"][name]} <= PLANNED_ONLY
 
 
 def test_a_wrong_transform_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
