@@ -12,7 +12,6 @@ from kera_hw.loops.transforms.reason import with_loop
 from tests.fuzz import loops_campaign
 from tests.fuzz.loops_campaign import RECORD, Tally, run
 
-
 PLANNED_ONLY = {"carry"}
 """Loops that add to one element in memory come from plans for processors: test_loops_steps has their bits."""
 
