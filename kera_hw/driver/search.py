@@ -43,8 +43,6 @@ _PROBE_STEP, _PROBES = 1.025, 2
 """Ratio of the clock periods tried, and how many of them are."""
 _TIGHT_PS = 6000
 """Clock period below which the wires from a block may cost more stages than a register behind it."""
-_ALL_TURNS = 16
-"""Turns up to which every number of them is tried."""
 _LOGIC_SHARE = 0.5
 """LUTs that a product takes in logic, at the least, for each of its partial products."""
 
@@ -244,15 +242,15 @@ def _in_turns(task: Task, interval: int) -> Iterator[Way]:
         if shared and count not in seen:
             seen.append(count)
             yield way
+        if shared and count == 1:
+            return  # as few as there can be
 
 
 def _turn_steps(interval: int, large: bool) -> list[int]:
-    """Numbers of turns to try: all up to a few, then quarters of powers of two; these alone if ``large``."""
+    """Numbers of turns to try: powers of two, and unless ``large`` one and a half times those."""
     powers = [1 << k for k in range(1, interval.bit_length())]
-    if large:
-        return [turns for turns in powers if turns <= interval]
-    quarters = {power * k // 4 for power in powers for k in (4, 5, 6, 7)}
-    return sorted(turns for turns in {*range(2, _ALL_TURNS + 1), *quarters} if 2 <= turns <= interval)
+    between = [] if large else [power + power // 2 for power in powers]
+    return sorted(turns for turns in (*powers, *between) if turns <= interval)
 
 
 def _registered(task: Task, most: int) -> tuple[bool | None, ...]:
