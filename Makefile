@@ -7,7 +7,7 @@ PY := .venv/bin/python
 JOBS ?= $(shell cores=$$(nproc); echo $$((cores < 8 ? cores : 8)))
 # Ceilings in seconds. A test that hangs ends by its own limit (pyproject.toml), a session that takes too
 # long ends after the test in hand; `timeout` stands behind both, in the foreground so that ^C arrives.
-TEST_LIMIT ?= 2400
+TEST_LIMIT ?= 3600
 LONG_LIMIT ?= 14400
 STOP := timeout --foreground --kill-after=30
 .DEFAULT_GOAL := help
