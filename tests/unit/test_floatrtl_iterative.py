@@ -78,11 +78,11 @@ def test_a_recurrence_that_is_too_short_for_loops_is_pipelined(tmp_path: Path) -
 def test_an_interval_that_a_recurrence_sets_is_made_use_of(tmp_path: Path) -> None:
     source = tmp_path / "s.kera"
     source.write_text(
-        "pub stream s(x: f32, y: bf16) -> (f32, bf16) {\n"
+        "pub stream s(x: f32, y: f16) -> (f32, f16) {\n"
         "  state sum: f32 = 0.0;\n  sum = sum + x * sum;\n  (sum, sqrt(y))\n}\n"
     )
     loaded = load_program(source)
     assert loaded.graph is not None, loaded.diagnostics
     design = design_hardware(loaded.graph, loaded.graph.exports[0], TargetOptions())
-    assert design.plan.initiation_interval >= iterative.initiation_interval_of_sqrt(KINDS["bf16"])
+    assert design.plan.initiation_interval >= iterative.initiation_interval_of_sqrt(KINDS["f16"])
     assert design.netlist.units()
