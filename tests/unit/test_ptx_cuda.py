@@ -174,7 +174,7 @@ def test_the_target_says_what_it_runs_on(there: bool, monkeypatch: pytest.Monkey
     def find() -> Driver | None:
         return open_driver(FakeDriver()) if there else None
 
-    monkeypatch.setattr("kera_hw.driver.ptx.target.find_gpu", find)
+    monkeypatch.setattr("kera_hw.driver.gpu.ptx.find_gpu", find)
     function = load(ROOT / "examples" / "fir.kera").function("fir", target="ptx")
     assert function.plan["runs_on"] == ("a GPU" if there else "interpreter")
     values = np.arange(40, dtype=np.int16)
