@@ -99,14 +99,14 @@ def inspect(
         output.text("\n" + "\n".join(texts.values()).rstrip("\n"))
         data |= {"loops": texts, "steps": steps}
     if show_plan:
-        from kera_hw.driver.hardware import PLANNING_STEPS, design_hardware
+        from kera_hw.driver.hardware import PLANNING_STEPS, plan_hardware
         from kera_hw.driver.report.chart import chart_rows
         from kera_hw.driver.report.text import pipeline_text
 
         export = export_or_fail(loaded, function, output)
         sources = source_files(loaded)
         with output.progress("planning", PLANNING_STEPS) as step:
-            design = design_hardware(graph, export, options, step, sources)
+            design = plan_hardware(graph, export, options, step, sources)
         rows = chart_rows(design.netlist, design.plan, sources)
         output.text("\n" + pipeline_text(rows, design.plan.latency_cycles))
         data["plan"] = full_plan(design)

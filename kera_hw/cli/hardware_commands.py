@@ -78,7 +78,7 @@ def plan(
     kera plan fir.kera --target fpga:ecp5-25k --save fir.toml; kera plan fir.kera --target ptx;
     kera plan fir.kera --sweep --svg sweep.svg
     """
-    from kera_hw.driver.hardware import PLANNING_STEPS, design_hardware
+    from kera_hw.driver.hardware import PLANNING_STEPS, plan_hardware
     from kera_hw.driver.options import GPU_TARGETS
     from kera_hw.driver.session import source_files
 
@@ -104,7 +104,7 @@ def plan(
         _sweep(graph, export, options, output, svg, sources)
         return
     with output.progress("planning", PLANNING_STEPS) as step:
-        design = design_hardware(graph, export, options, step, sources)
+        design = plan_hardware(graph, export, options, step, sources)
 
     # What shows a plan comes once there is one: a refusal does not wait for it.
     from kera_hw.driver.build import full_plan

@@ -23,6 +23,7 @@ from kera_hw.driver.report import render_report
 from kera_hw.driver.session import Loaded, source_files
 from kera_hw.driver.testbench import KINDS, RANDOM_ITEMS, make_testbench
 from kera_hw.graph import Export, Graph, write_keg
+from kera_hw.rtl.emit.portmap import port_map
 from kera_hw.rtl.emit.register_map import RegisterMap
 from kera_hw.rtl.emit.template import INSTANCE, amaranth_template, verilog_template
 from kera_hw.rtl.lower.flatten import parameter_buses, result_buses
@@ -212,11 +213,11 @@ def full_plan(design: HardwareDesign, rounds: list[dict[str, Any]] | None = None
             }
             for row in rounds
         ]
-    plan = design.emitted.port_plan
+    plan = design.ports
     data["channels"] = [channel.to_json() for channel in plan.channels]
     if plan.interface == "axi-lite":
         data["registers"] = [entry.to_json() for entry in RegisterMap.of(plan).entries]
-    data["ports"] = [port.to_json() for port in design.emitted.port_map]
+    data["ports"] = [port.to_json() for port in port_map(design.export, plan)]
     data["schedule"] = design.plan.to_json()
     return data
 

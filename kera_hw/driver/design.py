@@ -21,6 +21,7 @@ from kera_hw.graph import Export, Graph, signature
 from kera_hw.interp import flatten_value
 from kera_hw.loops.program import While
 from kera_hw.rtl.emit.control_cost import rounds_cost
+from kera_hw.rtl.emit.naming import module_name
 from kera_hw.rtl.emit.portplan import netlist_ports, shell_cost
 from kera_hw.rtl.emit.ports import Interface, Pace, PortPlan
 from kera_hw.rtl.emit.rounds import Rounds
@@ -209,12 +210,16 @@ class HardwareDesign:
     def emitter(self) -> Emitter:
         return "amaranth" if self.options.emitter == "amaranth" else "text"
 
+    def check_ports(self) -> None:
+        """Raises KeraError (K0615) for more port bits than the Verilog can have."""
+        check_port_bits(self, self.emitter)
+
     @cached_property
     def emitted(self) -> Emitted:
         """The Verilog. Raises KeraError for more port bits than it can have (K0615), or a tool's failure."""
         from kera_hw.rtl.emit.verilog import emit_verilog  # Amaranth: a refusal need not wait for it
 
-        check_port_bits(self, self.emitter)
+        self.check_ports()
         try:
             return emit_verilog(
                 self.netlist, self.plan, self.interface, self.style, self.emitter, self.graph.fingerprint,
@@ -245,11 +250,11 @@ class HardwareDesign:
         estimate, least, pace = self.estimate, self.least_pace, self.pace
         return {
             "function": self.export.name,
-            "top": self.emitted.name,
+            "top": module_name(self.export.name),
             **identity(self.program, self.export),
             "target": f"fpga:{self.device.name}",
             "interface": self.plan.interface,
-            "emitter": self.emitted.emitter,
+            "emitter": self.emitter,
             "clock_mhz": round(self.clock_mhz, 3),
             "latency_cycles": _span_json((least.latency_cycles, pace.latency_cycles)),
             "item_cycles": _span_json((least.item_cycles, pace.item_cycles)),

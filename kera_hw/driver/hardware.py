@@ -68,7 +68,9 @@ def plan_hardware(
     name_notes = () if inner else _check_name(export.name)
     progress("lowering")
     lowering = Lowering(graph, export, options, files or {})
-    return _fitting(graph, export, options, lowering, scale, name_notes, progress)
+    found = _fitting(graph, export, options, lowering, scale, name_notes, progress)
+    found.check_ports()
+    return found
 
 
 def _fitting(

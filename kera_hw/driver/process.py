@@ -397,6 +397,9 @@ class ProcessDesign(HardwareDesign):
             "before": [outlook.to_json() for outlook in self.outlooks[:-1]],
         }
 
+    def check_ports(self) -> None:
+        """Nothing to check: what is wide comes in beats."""
+
     @cached_property
     def emitted(self) -> Emitted:
         from kera_hw.rtl.emit.verilog import emit_process

@@ -130,6 +130,9 @@ class StencilDesign(ProcessDesign):
         """The line buffers."""
         return super(ProcessDesign, self).memories_json()
 
+    def check_ports(self) -> None:
+        """Nothing to check: what is wide comes in beats."""
+
     @cached_property
     def emitted(self) -> Emitted:
         from kera_hw.rtl.emit.verilog import emit_raster

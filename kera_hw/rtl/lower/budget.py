@@ -61,7 +61,11 @@ class Meter:
     def made(self, node: Node) -> None:
         """A new node of the flat region. Raises LoweringError (K0610) for one too many."""
         self.operations += weight(node)
-        if self.operations > NODE_BUDGET:
+        self.will_make(0)
+
+    def will_make(self, more: int) -> None:
+        """So many nodes beside those made. Raises LoweringError (K0610) where that is too many."""
+        if self.operations + more > NODE_BUDGET:
             self._refuse(f"operations than the {NODE_BUDGET:,} that fit one pipeline")
 
     def visited(self, steps: int) -> None:

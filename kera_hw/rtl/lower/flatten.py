@@ -16,6 +16,7 @@ from kera_hw.lower.export import RULES, lower_with_updates
 from kera_hw.lower.form import TooLong
 from kera_hw.rtl.lower.budget import Meter, check_ports, check_state, registers_suffice
 from kera_hw.rtl.lower.builder import Builder, width_of
+from kera_hw.rtl.lower.certain import certain_operations
 from kera_hw.rtl.lower.design import FlatDesign, FlatState, LoweringError
 from kera_hw.rtl.lower.division import PatientBuilder
 from kera_hw.rtl.lower.floats import lowering as floats
@@ -75,6 +76,7 @@ def _with_memories(
         check_state(export, [names[name] for name in kept], reasons)
         check_ports(export, [names[name] for name in kept])
         meter = Meter(export.name)
+        meter.will_make(certain_operations(program))
         flat = _Flattening(export, program, build(meter), meter, kept)
         try:
             design = flat.design()
