@@ -46,6 +46,8 @@ CIRCUITS = {
 RECURRENT = ("top_of_book", "biquad")
 # Too large for the device unrolled, or a `while` that may end early: kept loops, an item takes their cycles.
 KEPT_LOOPS = ("sha256", "matmul_i8", "dense_i8", "isqrt", "gcd")
+# As the default makes them these take the simulator a minute to compile: among the long checks.
+LARGE = ("matmul_i8", "dense_i8", "call_price")
 FLOATING = [
     "saxpy", "dot_lanes", "dot_tree", "sum_sequential", "matmul_f32", "biquad", "activations", "normalise",
     "mlp", "call_price",
@@ -108,7 +110,9 @@ def test_reference_programs_on_the_interpreter(name: str) -> None:
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("name", CIRCUITS)
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.long) if name in LARGE else name for name in CIRCUITS
+])
 def test_reference_programs_in_simulated_circuits(name: str) -> None:
     file, function, inputs, expected = _reference()[name]
     items = CIRCUITS[name]

@@ -36,6 +36,8 @@ from tests.loop_programs import inputs_of, random_export, same_bits
 from tests.wasm_engines import Everywhere, Modules
 
 _CHUNKS = 8
+LARGE = ("vector", "sobel")
+"""Shared programs of many operations an item."""
 
 
 class Target(NamedTuple):
@@ -44,6 +46,7 @@ class Target(NamedTuple):
     compile: Compile
     make: Make
     graphs: int = 3
+    interpreted: bool = False
 
 
 @pytest.fixture(
@@ -56,9 +59,9 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
         yield Target(modules.compile, Everywhere)
         modules.check()
     elif request.param == "ptx":
-        yield Target(compile_ptx, ptx_instance)
+        yield Target(compile_ptx, ptx_instance, interpreted=True)
     elif request.param == "amdgcn":
-        yield Target(partial(compile_amdgcn, processor="gfx942"), amdgcn_instance, graphs=1)
+        yield Target(partial(compile_amdgcn, processor="gfx942"), amdgcn_instance, 1, True)
     else:
         processor: Processor = request.param
         processor.check()
@@ -104,6 +107,17 @@ def test_programs(target: Target, path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(SHARED.glob("*.kera")) or [None], ids=lambda path: path and path.stem)
 def test_shared_programs(target: Target, path: Path | None) -> None:
     if path is None:
+        pytest.skip(f"{SHARED} is not beside this checkout")
+    if target.interpreted and path.stem in LARGE:
+        pytest.skip("instruction by instruction this takes a minute: test_large_shared_programs has it")
+    test_programs(target, path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", LARGE)
+def test_large_shared_programs(target: Target, name: str) -> None:
+    path = SHARED / f"{name}.kera"
+    if not path.exists():
         pytest.skip(f"{SHARED} is not beside this checkout")
     test_programs(target, path)
 

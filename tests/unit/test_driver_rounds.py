@@ -154,7 +154,8 @@ def test_a_loop_that_ends_by_a_condition_takes_its_rounds_and_gives_its_bits(pat
 
 
 @pytest.mark.parametrize("options", [
-    TargetOptions(interval=2000), TargetOptions(interval=2000, interface="none"),
+    TargetOptions(interval=2000),
+    pytest.param(TargetOptions(interval=2000, interface="none"), marks=pytest.mark.long),
     TargetOptions(interval=2000, emitter="amaranth"), TargetOptions(device="ice40-hx8k", interval=2000),
 ], ids=lambda options: f"{options.interface}-{options.emitter}-{options.device}")  # fmt: skip
 def test_a_counted_loop_stays_one_where_that_is_the_smaller_circuit(

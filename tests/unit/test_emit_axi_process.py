@@ -55,6 +55,7 @@ def test_words_hold_several_beats(made: ProcessDesign) -> None:
         assert np.array_equal(values, wanted) and np.array_equal(by, inputs["by"])
 
 
+@pytest.mark.long  # Yosys on all of it
 def test_costs(made: ProcessDesign, tmp_path: Path) -> None:
     verilog = tmp_path / "design.v"
     verilog.write_text(made.emitted.verilog)

@@ -75,6 +75,7 @@ def test_a_recurrence_that_is_too_short_for_loops_is_pipelined(tmp_path: Path) -
     assert any("pipelined, not folded" in note for note in design.plan.notes)
 
 
+@pytest.mark.long
 def test_an_interval_that_a_recurrence_sets_is_made_use_of(tmp_path: Path) -> None:
     source = tmp_path / "s.kera"
     source.write_text(
