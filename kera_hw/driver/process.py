@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from kera_hw.driver.design import DEFAULT_CLOCK_MHZ, SLOWDOWN, SLOWEST_MHZ, HardwareDesign
 from kera_hw.driver.lowering import Lowering
@@ -536,6 +536,10 @@ def regions_of(lowering: Lowering) -> Regions:
             raise KeraError([fault.diagnostic]) from None
 
 
+Effort = Literal["least", "little", "all"]
+"""One plain circuit or none, one or else the best of a search, the best of a search."""
+
+
 def _parts(
     lowering: Lowering, regions: Regions, options: TargetOptions, clock_mhz: float, scale: float,
     side_by_side: bool, progress: Callable[[str], None],
@@ -552,23 +556,25 @@ def _parts(
         # What hardly adds to the time of an item is not worth a search.
         rare = options.dsp is None and _RARE * runs[number] < sum(runs)
         # Rounds side by side are as many as there are blocks for: no product need be in logic.
-        plain = rare or side_by_side
-        found[number] = _part(lowering, regions, number, wanted, clock_mhz, scale, plain, progress)
+        effort = "least" if side_by_side else "little" if rare else "all"
+        found[number] = _part(lowering, regions, number, wanted, clock_mhz, scale, effort, progress)
         left = None if left is None else left - found[number].plan.estimate.dsp
     return [found[number] for number in range(len(designs))]
 
 
 def _part(
     lowering: Lowering, regions: Regions, number: int, options: TargetOptions, clock_mhz: float,
-    scale: float, minor: bool, progress: Callable[[str], None],
+    scale: float, effort: Effort, progress: Callable[[str], None],
 ) -> Part:
     def searched(mappings: Mappings, wanted: TargetOptions) -> Part:
         region = lowering.region_designs(regions, mappings.interval)[number]
         task = Task(mappings, int(1e6 / clock_mhz), wanted, lowering.files, scale)
-        if minor:
+        if effort != "all":
             best = task.planned_as(None, None, task.clock_ps, Variant("none"))
             if isinstance(best, Circuit) and exceeds(best.plan.estimate, wanted) is None:
                 return Part(region, mappings, Choice(best, ()))
+            if effort == "least" and isinstance(best, Refusal):
+                raise KeraError([best])
         choice = choose(task, progress)
         if isinstance(choice, Refusal):
             raise KeraError([choice])
