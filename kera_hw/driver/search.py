@@ -247,10 +247,10 @@ def _in_turns(task: Task, interval: int) -> Iterator[Way]:
 
 
 def _turn_steps(interval: int, large: bool) -> list[int]:
-    """Numbers of turns to try: powers of two, and unless ``large`` one and a half times those."""
+    """Numbers of turns to try: powers of two, and unless ``large`` those and a half, and all of a few."""
     powers = [1 << k for k in range(1, interval.bit_length())]
-    between = [] if large else [power + power // 2 for power in powers]
-    return sorted(turns for turns in (*powers, *between) if turns <= interval)
+    between = () if large else (5, 7, *(power + power // 2 for power in powers))
+    return sorted(turns for turns in {*powers, *between} if turns <= interval)
 
 
 def _registered(task: Task, most: int) -> tuple[bool | None, ...]:
