@@ -80,10 +80,10 @@ class Generator:
             params.append(f"q{k}: [{kind}; {', '.join(map(str, shape))}]")
         if not self._tensors:
             self._tensors.append(_Tensor("z", kinds[0], (2,)))
-            self._line(1, f"let z = [{self._leaf_of_scalars(kinds[0])}, {_literal(kinds[0], 1)}];")
+            self._line(1, f"let z = [{self._leaf_of_scalars(kinds[0])}, {literal(kinds[0], 1)}];")
         for k in range(rng.randint(1, 2) if stream else 0):
             kind = rng.choice(kinds)
-            self._line(1, f"state m{k}: {kind} = {_literal(kind, rng.randint(0, 1))};")
+            self._line(1, f"state m{k}: {kind} = {literal(kind, rng.randint(0, 1))};")
             self._scalars.append((f"m{k}", kind))
         for k in range(rng.randint(0, 2)):
             self._declare(f"t{k}", kinds, shapes)
@@ -101,7 +101,7 @@ class Generator:
         return self._whole("stream" if stream else "fn", params)
 
     def _leaf_of_scalars(self, kind: str) -> str:
-        return next((_cast(kind, own, name) for name, own in self._frozen), _literal(kind, 1))
+        return next((cast(kind, own, name) for name, own in self._frozen), literal(kind, 1))
 
     def _kept_loop(self) -> None:
         """``k`` counts in a loop that ends by a condition, so that it takes some rounds."""
@@ -115,7 +115,7 @@ class Generator:
             self._counters.append(_Counter(name, 0, count - 1))
         else:
             kind = rng.choice(["u8", "u32", "u3"])
-            self._lines.insert(0, f"    let mut k: {kind} = {_literal(kind, rng.randint(0, 1))};")
+            self._lines.insert(0, f"    let mut k: {kind} = {literal(kind, rng.randint(0, 1))};")
             self._scalars.append(("k", kind))
             ends = f"({self._expression('bool', 2)} {rng.choice(['||', '&&'])} (k < 5{kind}))"
             self._line(1, f"while {ends}, max {rng.choice([1, 2, 7, 8, 20])} {{")
@@ -160,7 +160,7 @@ class Generator:
         else:
             found = _Tensor(name, rng.choice(kinds), rng.choice(shapes))
             extents = ", ".join(map(str, found.shape))
-            self._line(1, f"let mut {name} = [{_literal(found.element, rng.randint(0, 1))}; {extents}];")
+            self._line(1, f"let mut {name} = [{literal(found.element, rng.randint(0, 1))}; {extents}];")
         self._tensors.append(found)
         self._targets.append(found)
 
@@ -198,7 +198,7 @@ class Generator:
         if rng.random() < 0.12:
             found = _Tensor(self._name("u"), rng.choice(self._tensors).element, (rng.randint(1, 4),))
             self._line(depth + 1,
-                       f"let mut {found.name} = [{_literal(found.element, 1)}; {found.shape[0]}];")
+                       f"let mut {found.name} = [{literal(found.element, 1)}; {found.shape[0]}];")
             self._tensors.append(found)
             self._targets.append(found)
         nested = 0
@@ -280,14 +280,14 @@ class Generator:
         rng, form = self._rng, self._rng.random()
         if form < 0.6:
             tensor = rng.choice(self._tensors)
-            return _cast(kind, tensor.element, f"{tensor.name}[{self._plain_index(tensor)}]")
+            return cast(kind, tensor.element, f"{tensor.name}[{self._plain_index(tensor)}]")
         scalars = [*self._scalars, *self._frozen]
         if scalars and form < 0.85:
             name, own = rng.choice(scalars)
-            return _cast(kind, own, name)
+            return cast(kind, own, name)
         if self._counters and form < 0.95:
-            return _cast(kind, "u32", rng.choice(self._counters).name)
-        return _literal(kind, rng.randint(0, 1))
+            return cast(kind, "u32", rng.choice(self._counters).name)
+        return literal(kind, rng.randint(0, 1))
 
     def _plain_index(self, tensor: _Tensor) -> str:
         if self._rng.random() < 0.05:
@@ -321,7 +321,8 @@ class Generator:
         return f"{how}({one}, {two})" if how in ("min", "max") else f"({one} {how} {two})"
 
 
-def _literal(kind: str, value: int) -> str:
+def literal(kind: str, value: int) -> str:
+    """A constant of a type of the language."""
     if kind == "bool":
         return "true" if value else "false"
     if kind in INTEGERS:
@@ -329,11 +330,12 @@ def _literal(kind: str, value: int) -> str:
     return f"({value}.5 as {kind})"
 
 
-def _cast(kind: str, own: str, text: str) -> str:
+def cast(kind: str, own: str, text: str) -> str:
+    """An expression of the type ``own`` as a ``kind``."""
     if kind == own:
         return text
     if own == "bool":
-        return f"(if {text} {{ {_literal(kind, 1)} }} else {{ {_literal(kind, 0)} }})"
+        return f"(if {text} {{ {literal(kind, 1)} }} else {{ {literal(kind, 0)} }})"
     if kind == "bool":
-        return f"(({text} & 1) == 1)" if own in INTEGERS or own == "u32" else f"({text} > {_literal(own, 0)})"
+        return f"(({text} & 1) == 1)" if own in INTEGERS or own == "u32" else f"({text} > {literal(own, 0)})"
     return f"({text} as {kind})"

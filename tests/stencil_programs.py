@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+from tests.process_programs import cast, literal
+
 INTEGERS = ("u1", "i2", "u3", "u8", "i8", "i16", "u16", "i31", "u32", "i33", "i64")
 OTHERS = ("bool", "f32", "fix<12, 5>", "f16")
 
@@ -90,7 +92,7 @@ class Generator:
             self._line(1, f"let mut {name} = {rng.choice(same).name};")
         else:
             extents = ", ".join(map(str, source.shape))
-            self._line(1, f"let mut {name} = [{_literal(kind, rng.randint(0, 1))}; {extents}];")
+            self._line(1, f"let mut {name} = [{literal(kind, rng.randint(0, 1))}; {extents}];")
         made = _Picture(name, kind, source.shape)
         counters = self._loops([(low, extent - high) for (low, high), extent in zip(margins, source.shape)])
 
@@ -112,7 +114,7 @@ class Generator:
         """Every element from a window that is held at the border."""
         rng, source = self._rng, self._recent()
         name, kind = self._name("t"), self._kind()
-        self._line(1, f"let mut {name} = [{_literal(kind, 0)}; {', '.join(map(str, source.shape))}];")
+        self._line(1, f"let mut {name} = [{literal(kind, 0)}; {', '.join(map(str, source.shape))}];")
         counters = self._loops([(0, extent) for extent in source.shape])
 
         def place() -> str:
@@ -164,7 +166,7 @@ class Generator:
         steps = [rng.choice([1, 2, 2]) if extent >= 4 else 1 for extent in source.shape]
         shape = tuple(extent // step for extent, step in zip(source.shape, steps))
         name, kind = self._name("t"), self._kind()
-        self._line(1, f"let mut {name} = [{_literal(kind, 1)}; {', '.join(map(str, shape))}];")
+        self._line(1, f"let mut {name} = [{literal(kind, 1)}; {', '.join(map(str, shape))}];")
         counters = self._loops([(0, extent) for extent in shape])
 
         def place() -> str:
@@ -200,7 +202,7 @@ class Generator:
             comma = "," if len(rest) == 1 else ""
             lows = ", ".join(map(str, rest)) + comma
             highs = ", ".join(str(cut - low) for cut, low in zip(cuts, rest)) + comma
-            self._line(1, f"let {padded} = pad({name}, ({lows}), ({highs}), {_literal(source.element, 1)});")
+            self._line(1, f"let {padded} = pad({name}, ({lows}), ({highs}), {literal(source.element, 1)});")
             self._pictures.append(_Picture(padded, source.element, source.shape))
 
     def _mapped(self) -> None:
@@ -246,12 +248,12 @@ class Generator:
             text = place()
             name = text.split("[")[0]
             own = element or next((p.element for p in self._pictures if p.name == name), kind)
-            return _cast(kind, own, text)
+            return cast(kind, own, text)
         if form < 0.85 and counters:
-            return _cast(kind, "u32", rng.choice(counters))
+            return cast(kind, "u32", rng.choice(counters))
         if form < 0.92 and self._scalar is not None:
-            return _cast(kind, self._scalar, "q")
-        return _literal(kind, rng.randint(0, 1))
+            return cast(kind, self._scalar, "q")
+        return literal(kind, rng.randint(0, 1))
 
 
 def _joined(rng: Random, kind: str, one: str, two: str) -> str:
@@ -265,21 +267,3 @@ def _joined(rng: Random, kind: str, one: str, two: str) -> str:
 
 def _type(picture: _Picture) -> str:
     return f"[{picture.element}; {', '.join(map(str, picture.shape))}]"
-
-
-def _literal(kind: str, value: int) -> str:
-    if kind == "bool":
-        return "true" if value else "false"
-    if kind in INTEGERS:
-        return f"{value}{kind}"
-    return f"({value}.5 as {kind})"
-
-
-def _cast(kind: str, own: str, text: str) -> str:
-    if kind == own:
-        return text
-    if own == "bool":
-        return f"(if {text} {{ {_literal(kind, 1)} }} else {{ {_literal(kind, 0)} }})"
-    if kind == "bool":
-        return f"(({text} & 1) == 1)" if own in INTEGERS or own == "u32" else f"({text} > {_literal(own, 0)})"
-    return f"({text} as {kind})"
