@@ -27,7 +27,8 @@ DYNAMIC_STATE_BITS = 4096
 
 _SMALLER = "Export a smaller piece, such as the loop's body or one window, and stream over it."
 
-_ROWS = frozenset({"integer.div", "integer.rem"})
+DIVISIONS = frozenset({"integer.div", "integer.rem"})
+"""What takes a row for each digit."""
 
 
 def weight(node: Node) -> int:
@@ -40,7 +41,7 @@ def weight(node: Node) -> int:
 
 def weight_of(opcode: str, kind: Type, by_constant: bool) -> int:
     """The same of an operation on scalars whose first result is a ``kind``: a division has a row a digit."""
-    return bit_width(kind) if opcode in _ROWS and not by_constant else 1
+    return bit_width(kind) if opcode in DIVISIONS and not by_constant else 1
 
 
 def steps_of(node: Node) -> int:

@@ -15,12 +15,11 @@ from typing import cast
 from kera_hw.graph.node import Ref, Region
 from kera_hw.ops.intervals import Interval
 from kera_hw.ops.spec import AttrValue
+from kera_hw.rtl.lower.budget import DIVISIONS, weight
 from kera_hw.rtl.lower.builder import Builder, width_of
 from kera_hw.rtl.lower.floats.wires import Wires, uint
 from kera_hw.rtl.lower.iterating import cycles_of, iterate
 from kera_hw.types import IntType
-
-DIVISIONS = ("integer.div", "integer.rem")
 
 _ROWS_A_SITE = 4
 """An array has a LUT for each bit of the divisor in each row, a loop about so many for each bit of either."""
@@ -68,11 +67,8 @@ class PatientBuilder(Builder):
 
 def patience(region: Region) -> int:
     """The interval from which every division of a region, made for an item a cycle, would be a loop."""
-    rows = [
-        width_of(node.types[0]) for node in region.nodes()
-        if node.opcode in DIVISIONS and node.inputs[1].node.opcode != "core.constant"
-    ]
-    return cycles_of(max(rows)) if rows else 1
+    rows = max((weight(node) for node in region.nodes() if node.opcode in DIVISIONS), default=1)
+    return cycles_of(rows) if rows > 1 else 1
 
 
 def _magnitude_bits(span: Interval) -> int:
