@@ -7,7 +7,7 @@ from typing import cast
 from kera_hw.driver.design import check_port_bits
 from kera_hw.driver.hardware import plan_hardware
 from kera_hw.driver.options import TargetOptions, check_choice
-from kera_hw.driver.process import ProcessDesign
+from kera_hw.driver.process_design import ProcessDesign
 from kera_hw.driver.session import single_export_graph
 from kera_hw.graph import Export, Graph
 from kera_hw.rtl.emit.component import CELLS, AmaranthKernel, Cells, Kernel, VerilogKernel

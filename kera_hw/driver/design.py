@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -35,6 +36,7 @@ from kera_hw.schedule.explain import spell_path
 from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import has_valid
+from kera_hw.schedule.objective import area, fits
 from kera_hw.schedule.plan import Plan, Resources
 from kera_hw.schedule.planner import over_capacity
 from kera_hw.support import Diagnostic, KeraError, Severity
@@ -96,6 +98,11 @@ class HardwareDesign:
     def keeps_loops(self) -> bool:
         """Whether a loop stays a loop."""
         return self.rounds is not None
+
+    @property
+    def area(self) -> float:
+        """Sites, with blocks in their price; infinite where the device has less."""
+        return area(self.estimate, self.device) if fits(self.estimate, self.device) else inf
 
     @property
     def in_buses(self) -> tuple[tuple[str, int], ...]:

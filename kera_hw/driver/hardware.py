@@ -17,7 +17,7 @@ from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.mapping import Mappings, Variant
 from kera_hw.driver.options import LATENCY, TargetOptions, exceeds
 from kera_hw.driver.plan_file import SavedPlan, no_circuit
-from kera_hw.driver.process import plan_process, sites
+from kera_hw.driver.process import plan_process
 from kera_hw.driver.raster import plan_raster
 from kera_hw.driver.remembered import Decision, digest_of, key_of, recall, remember
 from kera_hw.driver.search import Choice, Circuit, Task, choose
@@ -108,7 +108,7 @@ def _fitting(
         if over is not None:
             raise KeraError([Diagnostic("K0604", f"`{export.name}` needs {over}.")]) from None
         return found
-    return other if over is not None else min(found, other, key=sites)
+    return other if over is not None else min(found, other, key=lambda design: design.area)
 
 _TOO_LARGE = frozenset({"K0604", "K0610", "K0611", "K0615"})
 """Why there may be no single pipeline."""

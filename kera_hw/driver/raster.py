@@ -11,7 +11,7 @@ from kera_hw.driver.design import DEFAULT_CLOCK_MHZ, SLOWDOWN, SLOWEST_MHZ
 from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.mapping import Mappings
 from kera_hw.driver.options import TargetOptions
-from kera_hw.driver.process import ProcessDesign
+from kera_hw.driver.process_design import ProcessDesign
 from kera_hw.driver.search import Choice, Task, choose
 from kera_hw.graph import Export, Graph
 from kera_hw.loops.program import Buffer

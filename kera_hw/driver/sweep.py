@@ -15,7 +15,6 @@ from typing import Any
 from kera_hw.driver.design import HardwareDesign, Progress
 from kera_hw.driver.hardware import plan_hardware
 from kera_hw.driver.options import TargetOptions
-from kera_hw.driver.process import sites
 from kera_hw.graph import Export, Graph
 from kera_hw.schedule.fpga.device import find_device
 from kera_hw.schedule.objective import measure_text
@@ -116,7 +115,7 @@ def _quietly(_: str) -> None:
 
 
 def _point(interval: int, design: HardwareDesign) -> Point:
-    estimate, area = design.estimate, sites(design)
+    estimate, area = design.estimate, design.area
     most = design.core_paces[1]
     return Point(
         interval, interval, design.clock_mhz * 1e6 / most[1], most[0], estimate.lut, estimate.ff,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kera_hw.schedule.fpga.device import Device
-from kera_hw.schedule.plan import Plan
+from kera_hw.schedule.plan import Plan, Resources
 
 _SHARE = 64
 """A block counts for a sixty-fourth of the LUTs that the part has per block."""
@@ -33,12 +33,23 @@ def prices(device: Device) -> Prices:
     )
 
 
+def area(estimate: Resources, device: Device) -> int:
+    """Sites, with blocks in their price."""
+    price = prices(device)
+    return max(estimate.lut, estimate.ff) + price.dsp * estimate.dsp + price.bram * estimate.bram
+
+
+def fits(estimate: Resources, device: Device) -> bool:
+    """Whether the device has as much of everything."""
+    return (
+        estimate.lut <= device.lut and estimate.ff <= device.ff
+        and estimate.dsp <= device.dsp and estimate.bram <= device.bram
+    )
+
+
 def cost(plan: Plan, device: Device, interval: int | None = None) -> int:
     """What a plan costs, at its own interval or another; less is better."""
-    estimate, price = plan.estimate, prices(device)
-    sites = max(estimate.lut, estimate.ff)
-    blocks = price.dsp * estimate.dsp + price.bram * estimate.bram
-    return (interval or plan.initiation_interval) * (sites + blocks)
+    return (interval or plan.initiation_interval) * area(plan.estimate, device)
 
 
 Merit = tuple[bool, int, int]
@@ -47,12 +58,7 @@ Merit = tuple[bool, int, int]
 
 def merit(plan: Plan, device: Device, interval: int | None = None) -> Merit:
     """The order of plans, at an interval or their own: it grows in interval, latency, sites, DSPs, BRAMs."""
-    estimate = plan.estimate
-    exceeds = (
-        estimate.lut > device.lut or estimate.ff > device.ff
-        or estimate.dsp > device.dsp or estimate.bram > device.bram
-    )
-    return exceeds, cost(plan, device, interval), plan.latency_cycles
+    return not fits(plan.estimate, device), cost(plan, device, interval), plan.latency_cycles
 
 
 def measure_text(device: Device) -> str:

@@ -13,7 +13,8 @@ import kera_hw
 from kera_hw.driver import mapping
 from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.options import TargetOptions
-from kera_hw.driver.process import ProcessDesign, plan_process, process_design, regions_of
+from kera_hw.driver.process import plan_process, process_design, regions_of
+from kera_hw.driver.process_design import ProcessDesign
 from kera_hw.driver.rtl_target import departure, pack_inputs, unpack_outputs
 from kera_hw.driver.session import load_program
 from kera_hw.graph import Graph

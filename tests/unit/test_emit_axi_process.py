@@ -10,7 +10,8 @@ import pytest
 import kera_hw
 from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.options import TargetOptions
-from kera_hw.driver.process import ProcessDesign, plan_process
+from kera_hw.driver.process import plan_process
+from kera_hw.driver.process_design import ProcessDesign
 from kera_hw.driver.rtl_target import departure, pack_inputs, unpack_outputs
 from kera_hw.rtl.emit.ports import container_bytes
 from kera_hw.rtl.emit.register_map import RegisterMap
