@@ -43,6 +43,10 @@ class Run:
         self._states: dict[int, list[Array]] = {}
         program = regions.program
         leaves = iter(place_leaves(parameter_buses(export)))
+        self._streams = {
+            f"take_{buffer.name.removeprefix('in.')}": array.reshape(lanes, -1)
+            for buffer, array in zip(program.of_kind("param"), args, strict=True)
+        }
         for buffer, array in zip(program.of_kind("param"), args, strict=True):
             words = words_of(array, buffer.element)
             words = words.astype(numpy_dtype(IntType(bit_width(buffer.element), False)))
@@ -95,6 +99,8 @@ class Run:
         flat, counts = design.flat, [level.loop.count for level in design.nest.levels]
         states = self._states.setdefault(number, [self._random(state.type) for state in flat.states])
         given = flat.inputs[3 * len(counts) :]
+        stream = None if design.stream is None else given[-1]
+        given = given if stream is None else given[:-1]
         outer = [
             self._values[leaf.bus if leaf.bus.startswith("x_") else (leaf.bus, leaf.low)] for leaf in given
         ]
@@ -106,13 +112,16 @@ class Run:
                 noise = [self._random(kind) for _ in range(memory.entries)]
                 self._memories[memory.name] = np.stack(noise, 1)
         outputs: dict[FlatLeaf, Array] = {}
-        for place in np.ndindex(*counts):
+        for number_of_round, place in enumerate(np.ndindex(*counts)):
             levels = range(len(counts))
             first = [not any(place[k:]) for k in levels]
             last = [all(place[j] == counts[j] - 1 for j in range(k, len(counts))) for k in levels]
             flags = [np.full(self._lanes, value, numpy_dtype(leaf.type))
                      for value, leaf in zip([*first, *last, *place], flat.inputs)]
-            args = [*flags, *outer, *states, *(self._memories[name] for name in memories)]
+            element = [] if stream is None else [
+                carried(self._streams[stream.bus][:, number_of_round], stream.type)
+            ]
+            args = [*flags, *outer, *element, *states, *(self._memories[name] for name in memories)]
             found = run_region(flat.region, args, self._lanes)
             made = len(flat.outputs)
             states = list(found[made : made + len(states)])

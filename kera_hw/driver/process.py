@@ -99,6 +99,8 @@ def process_design(
 ) -> ProcessDesign:
     """A process of these regions. Raises KeraError (K06xx) where there is none."""
     regions = spread_out.regions
+    if options.interface == "axi-lite":  # software brings all beats before it counts cycles
+        regions = regions.without_streams()
     device, clock_mhz = lowering.device, options.clock_mhz or DEFAULT_CLOCK_MHZ[lowering.device.family]
     free = replace(options, interval=None, interface="stream", plan=None)
     while True:

@@ -85,8 +85,12 @@ class ProcessDesign(HardwareDesign):
         return not over and exceeds(self.estimate, options) is None
 
     def search(self) -> Search:
-        """For rounds side by side, where this is the process with one at a time."""
+        """For rounds side by side, where this is the process with one at a time.
+
+        Of several rounds at once none takes what it reads as it comes: all that is large is in memories.
+        """
         assert self.regions is not None
+        regions = self.regions.without_streams()
         runs: list[Run] = []
         for number, part in enumerate(self.parts):
             times = prod(group.loop.count for group in self.regions.around(number))
@@ -97,14 +101,14 @@ class ProcessDesign(HardwareDesign):
         beats = [0, 0]
         channels: list[tuple[Buffer, bool]] = []
         for channel in self.ports.channels:
-            goes_in, buffer = channel.direction == "input", self._buffer_of(channel)
+            goes_in, buffer = channel.direction == "input", self._buffer_of(channel, regions)
             if buffer is not None and channel.in_beats:
                 channels.append((buffer, goes_in))
             else:
                 beats[goes_in] = max(beats[goes_in], channel.beats)
         widest = 0 if self.interface == "axi-lite" else widths.WIDEST_VALUE_BITS
         return Search(
-            self.regions, runs, channels, (beats[0], beats[1]), self.options, self.device, widest
+            regions, runs, channels, (beats[0], beats[1]), self.options, self.device, widest
         )  # fmt: skip
 
     @property
@@ -154,7 +158,7 @@ class ProcessDesign(HardwareDesign):
             made.append(RegionPart(
                 inner_name(name, f"region{number}"), part.netlist, part.plan, control,
                 tuple(level.loop.count for level in part.region.nest.levels),
-                tuple(Layout(part.netlist, part.plan, control).storages),
+                tuple(Layout(part.netlist, part.plan, control).storages), self._takes_of(part.region),
             ))  # fmt: skip
         return tuple(made)
 
@@ -202,22 +206,33 @@ class ProcessDesign(HardwareDesign):
         plan = ProcessPlan(self._run_parts, self._repeats, given, channels, self.ports)
         return replace(plan, overlap=overlap_of(plan)) if self.overlaps else plan
 
-    def _buffer_of(self, channel: Channel) -> Buffer | None:
-        """The buffer that a channel fills or empties, if it is one in memories."""
-        assert self.regions is not None
+    def _takes_of(self, region: RegionDesign) -> tuple[str, str] | None:
+        """The channel that a region takes elements of as it works, and the bus that they go on."""
+        if region.stream is None:
+            return None
+        bus, buffer = region.stream
+        return f"in_{buffer.name.removeprefix('in.')}", bus
+
+    def _buffer_of(self, channel: Channel, regions: Regions | None = None) -> Buffer | None:
+        """The buffer that a channel fills or empties, if it is one in memories (of these regions)."""
+        regions = regions or self.regions
+        assert regions is not None
         value = channel.values[0]
         if channel.direction == "input":
             name = f"in.{value.bus.removeprefix('in_')}"
         else:
-            name = self.regions.program.of_kind("result")[value.position].name
-        return next((buffer for buffer in self.regions.memories if buffer.name == name), None)
+            name = regions.program.of_kind("result")[value.position].name
+        return next((buffer for buffer in regions.memories if buffer.name == name), None)
 
     @property
     def pace(self) -> Pace:
+        from kera_hw.rtl.emit.process import Overlap
         from kera_hw.rtl.emit.stages import pace_of
 
         process = self.process
-        own = process.pace() if process.overlap is None else pace_of(process, process.overlap)
+        alone = Overlap(((0, len(process.regions) - 1),), {})
+        in_turn = process.overlap is None and not process.taken
+        own = process.pace() if in_turn else pace_of(process, process.overlap or alone)
         return self.ports.software_pace(own) if self.interface == "axi-lite" else own
 
     @property

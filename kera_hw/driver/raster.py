@@ -18,6 +18,7 @@ from kera_hw.loops.program import Buffer
 from kera_hw.rtl.emit.layout import control_of
 from kera_hw.rtl.emit.naming import inner_name, module_name
 from kera_hw.rtl.emit.ports import Channel, Pace
+from kera_hw.rtl.machine.nests import Regions
 from kera_hw.rtl.machine.raster_round import RasterRound
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.schedule.explain import Refusal
@@ -59,7 +60,7 @@ class StencilDesign(ProcessDesign):
             self.round.raster.counts, self.round.counters, takes, gives, self.ports,
         )  # fmt: skip
 
-    def _buffer_of(self, channel: Channel) -> Buffer | None:
+    def _buffer_of(self, channel: Channel, regions: Regions | None = None) -> Buffer | None:
         """None: nothing that comes or leaves lies in a memory, and every round takes an element."""
         return None
 

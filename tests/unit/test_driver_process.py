@@ -324,6 +324,17 @@ def test_a_nest_is_one_pipeline_with_a_round_a_cycle(path: Path) -> None:
     assert 80 + 720 < pace.latency_cycles < 80 + 720 + 20
 
 
+def test_what_is_read_once_and_in_order_comes_straight_from_its_channel(path: Path) -> None:
+    """Its elements need no memory, and no cycles before the region starts; what is read twice or not in
+    order does.
+    """
+    design = planned(path, "histogram")
+    assert {row["name"] for row in design.memories_json()} == {"out.0", "t1"}
+    assert design.process.taken == {"in_x": 1} and design.pace.item_cycles < 300 + 2 * 70 + 30
+    for name, kept in (("rows", "in.x"), ("passed", "in.x"), ("matmul", "in.a")):
+        assert kept in {row["name"] for row in planned(path, name).memories_json()}
+
+
 def test_regions_follow_each_other_in_the_plan(path: Path) -> None:
     rows = replace(planned(path, "centred"), overlaps=False).regions_json()
     assert len(rows) >= 2 and all(row["rounds"] == 80 for row in rows)
@@ -413,7 +424,7 @@ def test_a_port_that_regions_share_is_known_to_take_the_time_of_choosing(path: P
         place.storage.name: (place.storage.writers, place.storage.readers)
         for region in design.process.regions for place in region.storages
     }  # fmt: skip
-    # Channels fill and empty the outer ones; two regions write the one between, two read it.
-    assert drivers == {"in.x": (1, 1), "t2": (2, 2), "out.0": (1, 1)}
+    # What comes in is taken as it comes; two regions write the one between, two read it.
+    assert drivers == {"t2": (2, 2), "out.0": (1, 1)}
     times = [turn_ps(design.device, count) for count in (1, 2, 3, 8, 9)]
     assert times[0] == 0 and times == sorted(times) and times[1] < times[2] == times[3] < times[4]

@@ -95,16 +95,15 @@ class _Overlapped(ProcessBuild):
         waits: dict[str, list[Value]] = {name: [] for name in self._starts}
         for number, place in enumerate(places_of(process, overlap)):
             waits[place.target].append(self._place(number, place))
-        for end in self._ends:
-            if end.channel.direction == "input":
-                self._node = end.channel.name
-                self._load_when(end, Cat(*waits[self._node]).all())
+        for end in self.loaded():
+            self._node = end.channel.name
+            self._load_when(end, Cat(*waits[self._node]).all())
         taken_over = relayed(process, overlap)
         for number, (first, last) in enumerate(overlap.stages):
             self._node = stage_name(number)
             start, ended = self._starts[self._node], self._finishes[self._node]
             busy = Signal(name=f"{self._node}_busy")
-            m.d.comb += start.eq(Cat(*waits[self._node]).all() & ~busy & ~in_reset())
+            m.d.comb += start.eq(Cat(Const(1), *waits[self._node]).all() & ~busy & ~in_reset())
             with m.If(ended):
                 m.d.sync += busy.eq(0)
             with m.Elif(start):

@@ -33,6 +33,8 @@ class RegionPart:
     control: Control
     counts: tuple[int, ...]
     storages: tuple[StoragePlace, ...]
+    takes: tuple[str, str] | None = None
+    """A channel of which every round takes a beat, and the bus that it goes on."""
 
     @property
     def rounds(self) -> int:
@@ -81,6 +83,11 @@ class ProcessPlan:
     ports: PortPlan
     overlap: Overlap | None = None
     """None where an item has left all regions before the next is begun."""
+
+    @property
+    def taken(self) -> dict[str, int]:
+        """By channel whose beats a region takes as it works, the region's number."""
+        return {region.takes[0]: k for k, region in enumerate(self.regions) if region.takes is not None}
 
     @property
     def run_cycles(self) -> int:
@@ -187,11 +194,11 @@ class ProcessBuild:
         """Everything."""
         m = self._m
         busy, start, finished = Signal(name="busy"), Signal(name="start"), Signal(name="finished")
-        full = [self._load(end, finished) for end in self._ends if end.channel.direction == "input"]
+        full = [self._load(end, finished) for end in self.loaded()]
         process = self._process
         m.d.comb += finished.eq(self._sequence(0, len(process.regions) - 1, start, process.repeats))
         pending = [self._send(end, finished) for end in self._ends if end.channel.direction == "output"]
-        m.d.comb += start.eq(Cat(*full).all() & ~busy & ~Cat(*pending).any() & ~in_reset())
+        m.d.comb += start.eq(Cat(Const(1), *full).all() & ~busy & ~Cat(*pending).any() & ~in_reset())
         with m.If(finished):
             m.d.sync += busy.eq(0)
         with m.Elif(start):
@@ -200,6 +207,12 @@ class ProcessBuild:
             self._memory(name, given)
 
     # Channels
+
+    def loaded(self) -> list[Endpoint]:
+        """The channels that fill memories and registers before regions work on those."""
+        taken = self._process.taken
+        inputs = [end for end in self._ends if end.channel.direction == "input"]
+        return [end for end in inputs if end.channel.name not in taken]
 
     def _load(self, end: Endpoint, finished: Signal) -> Signal:
         """Whether the channel has brought what an item needs."""
@@ -333,7 +346,10 @@ class ProcessBuild:
             made[out.bus] = Signal(width, name=f"{stem}_{out.bus}")
         left = self._count(m, stem, region, started, given)
         due = _due(m, stem, plan.initiation_interval, started)
-        m.d.comb += [started.eq(start | (left & due)), ended.eq(holds[-1] & made["done"])]
+        first: Value = start
+        if region.takes is not None:
+            first, left, due = self._beats(stem, region.takes, given, begin, started, left, due)
+        m.d.comb += [started.eq(first | (left & due)), ended.eq(holds[-1] & made["done"])]
         m.d.sync += [start.eq(begin), holds.eq(Cat(started, holds[:-1]))]
         with m.If(begin):
             m.d.sync += running.eq(1)
@@ -351,6 +367,23 @@ class ProcessBuild:
             self._signals[bus] = kept
         self._instance(m, stem, region, given, made, Cat(started, holds), running)
         return ended
+
+    def _beats(
+        self, stem: str, takes: tuple[str, str], given: Mapping[str, Signal], begin: Value, started: Signal,
+        left: Value, due: Value,
+    ) -> tuple[Value, Value, Value]:
+        """The first round, those left and their pace, each waiting for a beat of a channel."""
+        m, (channel, bus) = self._m, takes
+        end = next(item for item in self._ends if item.channel.name == channel)
+        first = Signal(name=f"{stem}_first")
+        with m.If(begin):
+            m.d.sync += first.eq(1)
+        with m.Elif(started):
+            m.d.sync += first.eq(0)
+        m.d.comb += end.ready.eq((first | (left & due)) & ~in_reset())
+        if bus in given:
+            m.d.comb += given[bus].eq(end.data)
+        return first & end.valid, left & end.valid, due
 
     def _count(
         self, m: Module, stem: str, region: RegionPart, started: Signal,

@@ -130,6 +130,8 @@ def places_of(process: ProcessPlan, overlap: Overlap) -> list[Place]:
         # What a stage leaves in registers is taken when the next one starts.
         found += [Place(here, behind, 0), Place(behind, here, 1, early=True)]
     for channel in process.ports.channels:
+        if channel.name in process.taken:
+            continue
         name, memory = channel.name, process.memory_of(channel.name)
         alone = [0 if channel.direction == "input" else most]
         stages = alone if memory is None else users.get(memory, alone)
@@ -149,12 +151,13 @@ def places_of(process: ProcessPlan, overlap: Overlap) -> list[Place]:
 
 
 def followed(process: ProcessPlan, overlap: Overlap, items: int) -> Times:
-    """The cycles of the first items, nothing stalling; the first beat comes in cycle 0."""
+    """The cycles of the first items, nothing stalling; all that can begin does so in cycle 0."""
     places = places_of(process, overlap)
     takes: dict[str, int] = {
         stage_name(number): _cycles(process, *item) for number, item in enumerate(overlap.stages)
     }
-    inputs = [channel.name for channel in process.ports.inputs]
+    taken = process.taken
+    inputs = [channel.name for channel in process.ports.inputs if channel.name not in taken]
     outputs = [channel.name for channel in process.ports.outputs]
     for channel in process.ports.channels:
         takes[channel.name] = channel.beats - 1 + (
@@ -174,6 +177,14 @@ def followed(process: ProcessPlan, overlap: Overlap, items: int) -> Times:
                     begin = max(begin, events[place.source][item - place.tokens] + late)
             starts[name].append(begin)
             ends[name].append(begin + takes[name])
+    for channel in process.ports.inputs:
+        if channel.name in taken:  # as its region works
+            number = taken[channel.name]
+            stage = next(k for k, (low, high) in enumerate(overlap.stages) if low <= number <= high)
+            begin, _ = within_stage(process, overlap.stages[stage], number)
+            pace = process.regions[number].plan.initiation_interval
+            starts[channel.name] = [start + begin + 1 for start in starts[stage_name(stage)]]
+            ends[channel.name] = [start + (channel.beats - 1) * pace for start in starts[channel.name]]
     return Times(starts, ends)
 
 
@@ -213,8 +224,9 @@ def pace_of(process: ProcessPlan, overlap: Overlap) -> Pace:
     times = followed(process, overlap, len(overlap.stages) + _ITEMS_BEYOND)
     outputs: Sequence[Channel] = process.ports.outputs
     ends = times.ends[outputs[0].name]
+    begins = min(times.starts[channel.name][0] for channel in process.ports.inputs)
     return Pace(
-        min(times.starts[channel.name][0] + process.reading(channel.name) for channel in outputs),
-        max(times.ends[channel.name][0] for channel in outputs),
+        min(times.starts[channel.name][0] + process.reading(channel.name) for channel in outputs) - begins,
+        max(times.ends[channel.name][0] for channel in outputs) - begins,
         ends[-1] - ends[-2],
     )

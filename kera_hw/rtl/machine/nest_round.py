@@ -23,7 +23,7 @@ from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatState, LoweringEr
 from kera_hw.rtl.lower.division import PatientBuilder
 from kera_hw.rtl.lower.floats import lowering as floats
 from kera_hw.rtl.lower.ports import bus_widths, parameter_buses, place_leaves, result_buses
-from kera_hw.rtl.lower.storage import Elements, Kept, Memory, memories_of
+from kera_hw.rtl.lower.storage import Elements, Kept, Memory, Served, memories_of
 from kera_hw.rtl.lower.walk import Walker
 from kera_hw.rtl.machine.distances import least_distance
 from kera_hw.rtl.machine.nests import Level, Nest, Regions, touched, used_inside, used_outside
@@ -37,7 +37,8 @@ DONE = "done"
 @dataclass(frozen=True, slots=True)
 class RegionDesign:
     """A region's round. Its inputs are, in this order, ``first``, ``last`` and the counter of every loop,
-    then scalars of other regions (``takes``), then parameters; its outputs ``done``, scalars for others
+    then scalars of other regions (``takes``), then parameters, then an element of the tensor that comes in as
+    the region works (``stream``, its bus and its buffer); its outputs ``done``, scalars for others
     (``gives``), then results. Buses that scalars travel on are called after them.
     """
 
@@ -47,6 +48,12 @@ class RegionDesign:
     gives: tuple[Var, ...]
     params: tuple[str, ...]
     results: tuple[str, ...]
+    stream: tuple[str, Buffer] | None = None
+
+
+def stream_bus(buffer: Buffer) -> str:
+    """The bus of an element that comes in as a region works."""
+    return f"take_{buffer.name.removeprefix('in.')}"
 
 
 def exchange_bus(var: Var) -> str:
@@ -119,6 +126,10 @@ class _Region:
             FlatLeaf(exchange_bus(var), 0, width_of(var.type), carrier(var.type)) for var in self._takes
         ]
         inputs += leaves
+        self._stream = next((item for item, k in self._regions.streams if k == self._number), None)
+        if self._stream is not None:
+            (element,) = {leaf.type for leaf in place_leaves(buses) if leaf.bus == _bus_of(self._stream)}
+            inputs.append(FlatLeaf(stream_bus(self._stream), 0, width_of(element), element))
         params = [store.param(k, leaf.type) for k, leaf in enumerate(inputs)]
         count = len(levels)
         self._first, self._last = params[:count], params[count : 2 * count]
@@ -130,6 +141,9 @@ class _Region:
             if var in rounds:
                 builder.assume(ref, Interval(0, rounds[var] - 1))
             walker.define(var, ref)
+        if self._stream is not None:
+            taken = floats.entering(builder, inputs[-1].type, params[-1])
+            walker.storage[self._stream.name] = Served(self._stream, lambda _: taken)
         self._buffers(walker, params[3 * count + len(self._takes) :], leaves)
         walker.run(nest.before)
         if levels:
@@ -138,10 +152,11 @@ class _Region:
         return self._finish(walker, inputs, flags)
 
     def _small(self, kind: str, touched_: set[str]) -> list[Buffer]:
-        memories = {buffer.name for buffer in self._regions.memories}
+        large = {buffer.name for buffer in self._regions.memories}
+        large |= {buffer.name for buffer, _ in self._regions.streams}
         return [
             buffer for buffer in self._regions.program.buffers
-            if buffer.kind == kind and buffer.name in touched_ and buffer.name not in memories
+            if buffer.kind == kind and buffer.name in touched_ and buffer.name not in large
         ]
 
     def _buffers(self, walker: Walker, refs: Sequence[Ref], leaves: Sequence[FlatLeaf]) -> None:
@@ -332,7 +347,8 @@ class _Region:
         )
         params = tuple(bus for bus, _ in flat.in_buses if bus.startswith("in_"))
         made = tuple(bus for bus, _ in flat.out_buses if bus.startswith("out_"))
-        return RegionDesign(self._nest, flat, self._takes, self._gives, params, made)
+        stream = None if self._stream is None else (stream_bus(self._stream), self._stream)
+        return RegionDesign(self._nest, flat, self._takes, self._gives, params, made, stream)
 
 
 def _result_leaves(regions: Regions, export: Export) -> list[tuple[Buffer, list[FlatLeaf]]]:

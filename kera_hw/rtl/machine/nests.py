@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kera_hw.loops.access_order import linear
 from kera_hw.loops.program import (
+    Affine,
     Alloc,
     Block,
     Buffer,
@@ -20,6 +22,7 @@ from kera_hw.loops.program import (
     Store,
     Var,
     While,
+    of_var,
     statements,
 )
 from kera_hw.loops.rewrite import defined, indexing, used
@@ -92,6 +95,12 @@ class Regions:
     groups: tuple[Group, ...]
     memories: tuple[Buffer, ...]
     side_by_side: frozenset[str] = frozenset()
+    streams: tuple[tuple[Buffer, int], ...] = ()
+    """Parameters that one region takes an element a round, as they come: no memory has them."""
+
+    def without_streams(self) -> Regions:
+        """With memories for everything large that comes in."""
+        return replace(self, memories=(*self.memories, *(item for item, _ in self.streams)), streams=())
 
     def around(self, number: int) -> list[Group]:
         """The loops around a region."""
@@ -109,8 +118,9 @@ def nests_of(program: LoopProgram, side_by_side: frozenset[str] = frozenset()) -
             break
         except _MoreMemories as found:
             memories |= {buffer.name: buffer for buffer in found.buffers}
-    found = Regions(program, tuple(split.nests), tuple(split.groups), tuple(memories.values()),
-                    side_by_side)
+    found = _streamed(Regions(
+        program, tuple(split.nests), tuple(split.groups), tuple(memories.values()), side_by_side
+    ))
     for buffer in program.of_kind("result"):
         users = [
             number for number, nest in enumerate(found.nests)
@@ -120,6 +130,39 @@ def nests_of(program: LoopProgram, side_by_side: frozenset[str] = frozenset()) -
         if buffer.name not in memories and (len(users) > 1 or any(map(found.around, users))):
             raise NoProcess(f"A small result of `{program.name}` is written by several runs of regions.")
     return found
+
+
+def _streamed(regions: Regions) -> Regions:
+    """Parameters that are read once, whole and in order, by one region, are no memories; one of each region.
+
+    Both orders are row-major, so that the channel itself is the FIFO: what is not taken yet has not come.
+    """
+    streams: dict[int, Buffer] = {}
+    for buffer in regions.memories:
+        readers = [k for k, nest in enumerate(regions.nests) if buffer.name in touched(nest, Load)]
+        if buffer.kind != "param" or len(readers) != 1 or regions.around(readers[0]):
+            continue
+        nest = regions.nests[readers[0]]
+        known = streams.get(readers[0])
+        if _reads_in_order(nest, buffer) and (known is None or known.size < buffer.size):
+            streams[readers[0]] = buffer
+    names = {buffer.name for buffer in streams.values()}
+    memories = tuple(buffer for buffer in regions.memories if buffer.name not in names)
+    return replace(regions, memories=memories, streams=tuple((b, k) for k, b in streams.items()))
+
+
+def _reads_in_order(nest: Nest, buffer: Buffer) -> bool:
+    """Whether every round reads the element of its own number, and nothing else does."""
+    loads = [item for item in statements(nest.body) if isinstance(item, Load) and item.buffer == buffer.name]
+    if len(loads) != 1 or not nest.levels or nest.rounds != buffer.size:
+        return False
+    innermost = nest.levels[-1].loop.body.body
+    place, number, step = linear(loads[0].index, buffer.shape), Affine(), 1
+    for level in reversed(nest.levels):
+        number, step = number + of_var(level.loop.var) * step, step * level.loop.count
+    still = {level.loop.var: Affine() for level in nest.levels if level.loop.count == 1}
+    rest = (place - number).replace(still)
+    return any(item is loads[0] for item in innermost) and rest == Affine()
 
 
 def _memories(program: LoopProgram) -> Iterator[Buffer]:
