@@ -14,12 +14,12 @@ from kera_hw.driver.observing import Observed, observe
 from kera_hw.driver.options import Executor, Requests, Stepper, TargetOptions, check_text, shown
 from kera_hw.driver.pace import cycles_text
 from kera_hw.driver.plan_file import options_with
-from kera_hw.driver.session import Loaded, find_export, load_program
+from kera_hw.driver.session import Loaded, compile_text, find_export, load_program
 from kera_hw.driver.targets import hardware_device, make_executor, resolve_target
 from kera_hw.graph import Export, Graph, probes_of, signature
 from kera_hw.interp import flatten_value, unflatten_value
 from kera_hw.interp.values import item_count
-from kera_hw.support import Diagnostic, KeraError
+from kera_hw.support import Diagnostic, KeraError, SourceFile
 from kera_hw.types import element_type, leaf_types, numpy_dtype, shape_of
 
 if TYPE_CHECKING:
@@ -287,7 +287,16 @@ def load(path: str | os.PathLike[str]) -> Program:
         place = Path(os.fspath(path))
     except TypeError:
         raise KeraError([Diagnostic("K0901", f"A path is text or a Path; {shown(path)} is not.")]) from None
-    loaded = load_program(place)
+    return _program(load_program(place))
+
+
+def compile(source: str, path: str | os.PathLike[str] = "<text>") -> Program:
+    """Compiles Kera text; modules are looked for beside ``path``. Raises KeraError with ``.diagnostics``."""
+    file = SourceFile.from_text(check_text("program", source), os.fspath(path))
+    return _program(compile_text(file, Path(file.path)))
+
+
+def _program(loaded: Loaded) -> Program:
     if loaded.graph is None or loaded.has_errors:
         raise KeraError(loaded.diagnostics)
     return Program(loaded, loaded.graph)

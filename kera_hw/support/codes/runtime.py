@@ -52,6 +52,12 @@ TABLE: Table = (
      "Results are written into an array as they are: one of their dtype and shape, with rows one after "
      "another, that may be written to; `np.empty(shape, dtype)` makes one. Several results, or a scalar, "
      "have no such array."),
+    ("K0918", "Python code that cannot be traced",
+     "A traced function runs once, before there are values: what it does with them becomes the program. "
+     "Conditions and loops of Python are decided then; a choice that depends on a value is `select`, and a "
+     "function of Python or NumPy that Kera lacks has no meaning. The message says what to write instead."),
+    ("K0919", "parameter of a traced function without a type",
+     "Every parameter of a traced function has a type of Kera: by its annotation, or given to `trace`."),
     ("K0908", "option out of range",
      "An option of the command line or of the Python interface has a value outside its range, or of another "
      "kind than it takes. The message says what it takes."),
