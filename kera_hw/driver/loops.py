@@ -13,7 +13,7 @@ from kera_hw.legal.legalise import legalise
 from kera_hw.legal.native import CAPABILITIES, Native
 from kera_hw.loops.printer import print_program
 from kera_hw.loops.program import LoopProgram
-from kera_hw.loops.transforms import Plan, parse_plan, print_plan, program_hash, replay
+from kera_hw.loops.transforms import parse_plan, print_plan, program_hash, replay
 from kera_hw.loops.transforms.planner import Planned, planned
 from kera_hw.lower.export import lower_with_updates
 from kera_hw.support import Diagnostic, KeraError, SourceFile, deep_recursion
@@ -34,7 +34,7 @@ def loop_texts(
         program, updates = lower_with_updates(export, graph.origins)
         if fuse:
             found = planned(program)
-            program, steps[export.name] = found.after, list(map(str, found.plan.steps))
+            program, steps[export.name] = found.after, list(map(str, found.steps))
         if native is not None:
             program = legalise(program, native)
         said = dict.fromkeys((*map(str, updates), *steps.get(export.name, [])))
@@ -82,7 +82,7 @@ class LoopPlan:
 
     def explanation(self) -> list[tuple[str, str]]:
         """Each step and the fact behind it; then each update."""
-        steps = [(str(step), step.reason or "as the plan says") for step in self.planned.plan.steps]
+        steps = [(str(step), step.reason or "as the plan says") for step in self.planned.steps]
         return [*steps, *(("", update) for update in self.updates)]
 
     def to_json(self) -> dict[str, object]:
@@ -114,8 +114,7 @@ def plan_loops(graph: Graph, export: Export, given: Path | None = None) -> LoopP
     source = _read(given)
     plan = parse_plan(source.data.decode("utf-8", "replace"), source)
     after = replay(program, plan, source)
-    whole = Plan(program.name, program_hash(program), plan.steps)
-    return LoopPlan(Planned(program, after, whole), said)
+    return LoopPlan(Planned(program, after, plan.steps), said)
 
 
 def _read(path: Path) -> SourceFile:

@@ -110,11 +110,7 @@ class _Legalisation:
         return tuple(self._affine(part) for part in index)
 
     def _affine(self, part: Affine) -> Affine:
-        found = Affine(part.constant)
-        for var, coefficient in part.terms:
-            operand = self.values[var].operand
-            found += as_affine(operand) * coefficient
-        return found
+        return part.replace({var: as_affine(self.values[var].operand) for var, _ in part.terms})
 
     # Statements
 

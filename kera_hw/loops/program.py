@@ -115,17 +115,23 @@ class Affine:
     def __mul__(self, factor: int) -> Affine:
         if factor == 0:
             return Affine()
-        return Affine(self.constant * factor, tuple((var, c * factor) for var, c in self.terms))
+        return Affine(self.constant * factor, tuple([(var, c * factor) for var, c in self.terms]))
 
     def __sub__(self, other: Affine | int) -> Affine:
         return self + other * -1
 
     def replace(self, values: dict[Var, Affine]) -> Affine:
         """With expressions in the place of variables."""
-        found = Affine(self.constant)
+        constant, total = self.constant, dict[Var, int]()
         for var, coefficient in self.terms:
-            found += values.get(var, Affine(0, ((var, 1),))) * coefficient
-        return found
+            value = values.get(var)
+            if value is None:
+                _count(total, var, coefficient)
+                continue
+            constant += value.constant * coefficient
+            for inner, factor in value.terms:
+                _count(total, inner, factor * coefficient)
+        return Affine(constant, tuple(total.items()))
 
 
 def affine(constant: int, terms: Iterable[tuple[Var, int]]) -> Affine:
@@ -133,7 +139,16 @@ def affine(constant: int, terms: Iterable[tuple[Var, int]]) -> Affine:
     total: dict[Var, int] = {}
     for var, coefficient in terms:
         total[var] = total.get(var, 0) + coefficient
-    return Affine(constant, tuple((var, c) for var, c in total.items() if c))
+    return Affine(constant, tuple([(var, c) for var, c in total.items() if c]))
+
+
+def _count(total: dict[Var, int], var: Var, coefficient: int) -> None:
+    """One more term of a sum in the normal form."""
+    together = total.get(var, 0) + coefficient
+    if together:
+        total[var] = together
+    else:
+        total.pop(var, None)
 
 
 def of_var(var: Var) -> Affine:
@@ -268,6 +283,8 @@ class LoopProgram:
 
 def blocks_of(statement: Statement) -> tuple[Block, ...]:
     """The blocks inside a statement, in order of execution."""
+    if isinstance(statement, (Op, Load, Store, Alloc)):
+        return ()
     match statement:
         case For(body=body):
             return (body,)
@@ -275,8 +292,6 @@ def blocks_of(statement: Statement) -> tuple[Block, ...]:
             return (condition, body)
         case If(then=then, otherwise=otherwise):
             return (then, otherwise)
-        case _:
-            return ()
 
 
 def statements(block: Block, that_run: bool = False) -> Iterator[Statement]:

@@ -92,22 +92,33 @@ class Copier:
 
     def block(self, block: Block) -> Block:
         """The block's copy; the block itself where nothing in it has another name."""
-        body = tuple(self.statement(statement) for statement in block.body)
-        yields = tuple(map(self.operand, block.yields))
-        if self.names is None and yields == block.yields and all(map(is_, body, block.body)):
+        body = tuple([self.statement(statement) for statement in block.body])
+        yields = self.operands(block.yields)
+        if self.names is None and yields is block.yields and all(map(is_, body, block.body)):
             return block
         return Block(body, yields)
 
     def operand(self, operand: Operand) -> Operand:
         return self.values.get(operand, operand) if isinstance(operand, Var) else operand
 
+    def operands(self, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+        """All of them; the same tuple where none has another value."""
+        values = self.values
+        for operand in operands:
+            if isinstance(operand, Var) and operand in values:
+                return tuple([self.operand(operand) for operand in operands])
+        return operands
+
     def index(self, index: Index) -> Index:
-        return tuple(self._part(part) for part in index)
+        """The same tuple where nothing in it has another value."""
+        made = tuple([self._part(part) for part in index])
+        return index if all(map(is_, made, index)) else made
 
     def _part(self, part: Affine) -> Affine:
-        if not any(var in self.values or var in self.places for var, _ in part.terms):
-            return part
-        return part.replace({var: self._place(var) for var, _ in part.terms})
+        for var, _ in part.terms:
+            if var in self.values or var in self.places:
+                return part.replace({var: self._place(var) for var, _ in part.terms})
+        return part
 
     def _place(self, var: Var) -> Affine:
         return self.places[var] if var in self.places else as_affine(self.operand(var))
@@ -119,11 +130,14 @@ class Copier:
         self.values[var] = made
         return made
 
+    def _results(self, results: tuple[Var, ...]) -> tuple[Var, ...]:
+        return results if self.names is None else tuple([self._define(var) for var in results])
+
     def _carried(self, carried: tuple[Carried, ...], initial: list[Operand]) -> tuple[Carried, ...]:
-        return tuple(
+        return tuple([
             Carried(self.values_of(item.inner), first, self._define(item.outer))
             for item, first in zip(carried, initial)
-        )
+        ])
 
     def values_of(self, var: Var) -> Var:
         found = self.values.get(var, var)
@@ -132,24 +146,32 @@ class Copier:
 
     def statement(self, statement: Statement) -> Statement:
         """The statement's copy; the statement itself where nothing in it has another name."""
-        copied = self._copied(statement)
-        same = self.names is None and all(map(is_, blocks_of(copied), blocks_of(statement)))
-        return statement if same and copied == statement else copied
-
-    def _copied(self, statement: Statement) -> Statement:
+        moved = self.names is None
         match statement:
-            case Op(results=results, operands=operands):
-                inputs = tuple(map(self.operand, operands))
-                return replace(statement, operands=inputs, results=tuple(map(self._define, results)))
-            case Load(result=result, buffer=name, index=index):
+            case Op(results=results, opcode=opcode, operands=operands, attrs=attrs, place=place):
+                inputs = self.operands(operands)
+                if moved and inputs is operands:
+                    return statement
+                return Op(self._results(results), opcode, inputs, attrs, place)
+            case Load(result=result, buffer=name, index=index, place=place):
                 where = self.index(index)
-                return replace(statement, buffer=self.buffers.get(name, name), index=where,
-                               result=self._define(result))
-            case Store(buffer=name, index=index, value=value):
-                return replace(statement, buffer=self.buffers.get(name, name), index=self.index(index),
-                               value=self.operand(value))
+                if moved and where is index:
+                    return statement
+                return Load(self._define(result), self.buffers.get(name, name), where, place)
+            case Store(buffer=name, index=index, value=value, place=place):
+                where, stored = self.index(index), self.operand(value)
+                if moved and where is index and stored is value:
+                    return statement
+                return Store(self.buffers.get(name, name), where, stored, place)
             case Alloc(buffer=buffer):
-                return Alloc(self._buffer(buffer))
+                return statement if moved else Alloc(self._buffer(buffer))
+            case _:
+                copied = self._with_blocks(statement)
+                same = moved and all(map(is_, blocks_of(copied), blocks_of(statement)))
+                return statement if same and copied == statement else copied
+
+    def _with_blocks(self, statement: For | While | If) -> For | While | If:
+        match statement:
             case For(var=var, carried=carried, body=body):
                 initial = [self.operand(item.initial) for item in carried]
                 counter = self._define(var)
@@ -167,11 +189,10 @@ class Copier:
             case If(condition=condition, then=then, otherwise=otherwise, results=results):
                 asked, first, second = self.operand(condition), self.block(then), self.block(otherwise)
                 return replace(statement, condition=asked, then=first, otherwise=second,
-                               results=tuple(map(self._define, results)))
+                               results=self._results(results))
 
     def _buffer(self, buffer: Buffer) -> Buffer:
-        if self.names is None:
-            return buffer
+        assert self.names is not None
         self.buffers[buffer.name] = self.names.fresh(buffer.name)
         return replace(buffer, name=self.buffers[buffer.name])
 

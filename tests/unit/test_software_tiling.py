@@ -52,7 +52,8 @@ _KINDS = [(AVX2, 12), (Registers(32, 512), 24), (Registers(16, 128, False), 12)]
 @pytest.mark.parametrize("registers, sums", _KINDS)
 def test_a_tile_fills_the_registers(tmp_path: Path, registers: Registers, sums: int) -> None:
     """Beside the sums: vectors of columns, an element of a row, and a product that is not added at once."""
-    tiled, plan = tiled_products(_program(_product(tmp_path, (96, 64, 96), "f32")), registers)
+    found = tiled_products(_program(_product(tmp_path, (96, 64, 96), "f32")), registers)
+    tiled, plan = found.after, found.plan
     assert _most_carried(tiled) == sums < registers.count
     assert "pack" in [step.transform for step in plan.steps]
 
@@ -60,7 +61,8 @@ def test_a_tile_fills_the_registers(tmp_path: Path, registers: Registers, sums: 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_steps_replay_and_keep_every_bit(tmp_path: Path, shape: tuple[int, int, int]) -> None:
     program = _program(_product(tmp_path, shape, "f32"))
-    tiled, plan = tiled_products(program, AVX2)
+    found = tiled_products(program, AVX2)
+    tiled, plan = found.after, found.plan
     assert plan.steps
     assert not verify_loops(tiled)
     assert replay(program, parse_plan(print_plan(plan))) == tiled
@@ -75,7 +77,7 @@ def test_what_is_no_product_stays(tmp_path: Path) -> None:
     )
     for source in sources:
         program = _program(_export(tmp_path, source))
-        assert tiled_products(program, AVX2)[0] == program
+        assert tiled_products(program, AVX2).after == program
 
 
 @pytest.mark.skipif(bool(missing_features()), reason="the processor lacks what the code uses")
@@ -92,7 +94,8 @@ def test_products_of_as_many_rows_are_tiled_each(tmp_path: Path, rows: int, sums
     """Two layers, of which the second reads what the first made."""
     head = f"pub fn f(x: [f32; {rows}, 12], v: [f32; 12, 16], w: [f32; 16, 19]) -> [f32; {rows}, 19]"
     export = _export(tmp_path, f"{head} {{ matmul(relu(matmul(x, v)), w) }}")
-    tiled, plan = tiled_products(_program(export), AVX2)
+    found = tiled_products(_program(export), AVX2)
+    tiled, plan = found.after, found.plan
     assert [step.transform for step in plan.steps].count("pack") == (2 if rows > 1 else 0)
     assert _most_carried(tiled) == sums
     assert differing(export, compile_export(export), Instance, 2, 6) == []
@@ -103,5 +106,5 @@ def test_what_follows_the_sum_is_part_of_the_tile(tmp_path: Path) -> None:
     head = "pub fn f(x: [f32; 20, 30], w: [f32; 30, 19], b: [f32; 20, 19]) -> [f32; 20, 19]"
     source = f"{head} {{ relu(matmul(x, w) + b) }}"
     export = _export(tmp_path, source)
-    assert _most_carried(tiled_products(_program(export), AVX2)[0]) == 12
+    assert _most_carried(tiled_products(_program(export), AVX2).after) == 12
     assert differing(export, compile_export(export), Instance, 2, 6) == []

@@ -74,6 +74,7 @@ def intervals(items: Sequence[Item], moves: frozenset[str]) -> list[Interval]:
     latest: dict[VReg, _Loop | None] = {}  # the loop that a register was last mentioned in
     loop: _Loop | None = None
     depth = 0
+    worth = 1.0
     for place, item in enumerate(items):
         if isinstance(item, Mark):
             if item.kind == "loop":
@@ -82,11 +83,13 @@ def intervals(items: Sequence[Item], moves: frozenset[str]) -> list[Interval]:
                 assert loop is not None
                 loop.end = place
                 loop, depth = loop.around, depth - 1
+            worth = _LOOP_WEIGHT ** min(depth, _DEEPEST)
             continue
-        worth = _LOOP_WEIGHT ** min(depth, _DEEPEST)
         for register, _ in accesses(item):
             if isinstance(register, VReg):
-                one = found.setdefault(register, Interval(register, place, place))
+                one = found.get(register)
+                if one is None:
+                    one = found[register] = Interval(register, place, place)
                 one.last = place
                 one.weight += worth
                 latest[register] = loop
@@ -106,26 +109,32 @@ class _Scan:
     files: RegisterFile
     registers: dict[VReg, int] = field(default_factory=dict[VReg, int])
     spilled: list[Interval] = field(default_factory=list[Interval])
-    active: dict[RegClass, list[Interval]] = field(default_factory=dict[RegClass, list[Interval]])
+    active: dict[RegClass, dict[int, Interval]] = field(default_factory=dict[RegClass, dict[int, Interval]])
+    """By their registers, in the order of their beginnings."""
 
     def visit(self, one: Interval) -> None:
         cls = one.reg.cls
-        active = self.active.setdefault(cls, [])
+        active = self.active.setdefault(cls, {})
         # An interval that ends where this one begins is read there before this one is written.
-        active[:] = [other for other in active if other.last > one.first]
-        taken = {self.registers[other.reg] for other in active}
-        free = [number for number in self.files.free[cls] if number not in taken]
-        if free:
-            hinted = self.registers.get(one.hint) if one.hint is not None else None
-            self.registers[one.reg] = hinted if hinted in free else free[0]
-            active.append(one)
+        for number in [number for number, other in active.items() if other.last <= one.first]:
+            del active[number]
+        hinted = self.registers.get(one.hint) if one.hint is not None else None
+        every = self.files.free[cls]
+        if hinted is None or hinted in active or hinted not in every:
+            hinted = next((number for number in every if number not in active), None)
+        if hinted is not None:
+            self._give(one, hinted)
             return
-        lightest = min([*active, one], key=lambda item: item.weight / (item.last - item.first + 1))
+        lightest = min([*active.values(), one], key=lambda item: item.weight / (item.last - item.first + 1))
         if lightest is not one:
-            self.registers[one.reg] = self.registers.pop(lightest.reg)
-            active.remove(lightest)
-            active.append(one)
+            number = self.registers.pop(lightest.reg)
+            del active[number]
+            self._give(one, number)
         self.spilled.append(lightest)
+
+    def _give(self, one: Interval, number: int) -> None:
+        self.registers[one.reg] = number
+        self.active[one.reg.cls][number] = one
 
 
 def allocate(code: Code, files: RegisterFile) -> Allocation:
@@ -154,7 +163,7 @@ def _slots(spilled: Sequence[Interval]) -> tuple[dict[VReg, int], int]:
 
 def touched(inst: Inst) -> list[VReg]:
     """The virtual registers of an instruction, each once."""
-    return list(dict.fromkeys(reg for reg, _ in accesses(inst) if isinstance(reg, VReg)))
+    return list(dict.fromkeys([reg for reg, _ in accesses(inst) if isinstance(reg, VReg)]))
 
 
 def replaced(operand: Operand, by: Mapping[VReg, Reg]) -> Operand:
@@ -166,5 +175,5 @@ def replaced(operand: Operand, by: Mapping[VReg, Reg]) -> Operand:
     if isinstance(operand, Mem):
         base = by[operand.base] if isinstance(operand.base, VReg) else operand.base
         index = by[operand.index] if isinstance(operand.index, VReg) else operand.index
-        return replace(operand, base=base, index=index)
+        return Mem(base, index, operand.scale, operand.offset, operand.label)
     return operand

@@ -12,6 +12,7 @@ After the checker of Cranelift's register allocator, for code that is structured
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from kera_hw.cpu_gpu.machine.allocate import Allocation
 from kera_hw.cpu_gpu.machine.code import Fixed, Inst, Label, Mark, VReg, accesses
@@ -20,6 +21,14 @@ from kera_hw.cpu_gpu.machine.rewrite import RewriteStep
 Place = Fixed | int
 """A register, or a slot by its number."""
 Held = dict[Place, VReg]
+
+
+@dataclass(frozen=True, slots=True)
+class _Accesses:
+    """What an instruction reads, which value from which register; and what it leaves in which."""
+
+    reads: tuple[tuple[VReg, Fixed], ...]
+    writes: tuple[tuple[VReg | None, Fixed], ...]
 
 
 class _State:
@@ -54,66 +63,99 @@ def check_allocation(
     steps: Sequence[RewriteStep], allocation: Allocation, jumps: Mapping[str, bool]
 ) -> str | None:
     """What is wrong, or None. ``jumps``: instructions that go to a label; whether they may also not."""
-    at_labels: dict[Label, Held] = {}
-    for _ in range(len(steps) + 2):
-        before = {label: dict(state) for label, state in at_labels.items()}
-        try:
-            _pass(steps, allocation, jumps, at_labels)
-        except _Fault as fault:
-            return str(fault)
-        if before == at_labels:
-            return None
-    raise AssertionError("states only lose values, so they settle")
+    check = _Check(steps, allocation, jumps)
+    try:
+        while check.changes():
+            pass
+    except _Fault as fault:
+        return str(fault)
+    return None
 
 
-def _pass(
-    steps: Sequence[RewriteStep], allocation: Allocation, jumps: Mapping[str, bool],
-    at_labels: dict[Label, Held],
-) -> None:
-    state: _State | None = _State({})
-    for number, step in enumerate(steps):
-        if isinstance(step.before, Mark):
-            if step.before.kind == "label" and step.before.label is not None:
-                state = _met(at_labels, step.before.label, state)
-            continue
-        if state is None:
-            continue  # nothing gets here
-        if step.kind == "inst":
-            assert isinstance(step.before, Inst) and step.after is not None
-            _instruction(step.before, step.after, state, number)
-            if step.before.op in jumps:
-                (label,) = (operand for operand in step.before.operands if isinstance(operand, Label))
-                _met(at_labels, label, state)
-                state = state if jumps[step.before.op] else None
-            continue
+class _Check:
+    def __init__(
+        self, steps: Sequence[RewriteStep], allocation: Allocation, jumps: Mapping[str, bool]
+    ) -> None:
+        self._steps = steps
+        self._slots = allocation.slots
+        self._jumps = jumps
+        self._accesses = [
+            _accesses(step.before, step.after) if isinstance(step.before, Inst) else None for step in steps
+        ]
+        self._at_labels: dict[Label, Held] = {}
+
+    def changes(self) -> bool:
+        """Goes through the code once; whether a label that lies behind has lost a value since, so that what
+        follows it is to be seen again. States only lose values, so they settle."""
+        state: _State | None = _State({})
+        behind: set[Label] = set()
+        changed = False
+        for number, (step, accessed) in enumerate(zip(self._steps, self._accesses)):
+            if accessed is not None:
+                if state is None:
+                    continue  # nothing gets here
+                assert isinstance(step.before, Inst)
+                _instruction(step.before, accessed, state, number)
+                if step.before.op in self._jumps:
+                    (label,) = (operand for operand in step.before.operands if isinstance(operand, Label))
+                    changed |= self._meet(label, state) and label in behind
+                    state = state if self._jumps[step.before.op] else None
+            elif isinstance(step.before, Mark):
+                label = step.before.label
+                if step.before.kind == "label" and label is not None:
+                    if state is not None:
+                        self._meet(label, state)
+                    held = self._at_labels.get(label)
+                    state = None if held is None else _State(held)
+                    behind.add(label)
+            elif state is not None:
+                self._move(step, state, number)
+        return changed
+
+    def _move(self, step: RewriteStep, state: _State, number: int) -> None:
+        """Between a register and a slot."""
         assert step.moved is not None and step.register is not None
-        slot = allocation.slots[step.moved]
+        slot = self._slots[step.moved]
         source, target = (slot, step.register) if step.kind == "fetch" else (step.register, slot)
         if state.held.get(source) != step.moved:
             raise _Fault(f"step {number}: {source} does not hold {step.moved}")
         state.put(target, step.moved)
 
-
-def _met(at_labels: dict[Label, Held], label: Label, state: _State | None) -> _State | None:
-    """The state at a label, with one more way there; None where nothing has led there yet."""
-    known = at_labels.get(label)
-    if state is not None:
+    def _meet(self, label: Label, state: _State) -> bool:
+        """One more way to a label; whether other values are told to lie in places there than before."""
+        known = self._at_labels.get(label)
+        if known is None:
+            self._at_labels[label] = dict(state.held)
+            return True
         held = state.held
-        same = dict(held) if known is None else {at: one for at, one in known.items() if held.get(at) == one}
-        at_labels[label] = known = same
-    return None if known is None else _State(known)
+        lost = [at for at, one in known.items() if (other := held.get(at)) is not one and other != one]
+        for at in lost:
+            del known[at]
+        return bool(lost)
 
 
-def _instruction(before: Inst, after: Inst, state: _State, number: int) -> None:
-    pairs = list(zip(accesses(before), accesses(after), strict=True))
-    for (meant, role), (register, _) in pairs:
-        if isinstance(meant, VReg) and role != "w":
-            assert isinstance(register, Fixed)
-            if state.held.get(register) != meant:
-                raise _Fault(f"step {number}: {before.op} reads {meant} from {register}, which holds another")
-    for (meant, role), (register, _) in pairs:
+def _accesses(before: Inst, after: Inst | None) -> _Accesses:
+    assert after is not None
+    reads: list[tuple[VReg, Fixed]] = []
+    writes: list[tuple[VReg | None, Fixed]] = []
+    for (meant, role), (register, _) in zip(accesses(before), accesses(after), strict=True):
+        value = meant if isinstance(meant, VReg) else None
+        if role == "r" and value is None:
+            continue
+        assert isinstance(register, Fixed)
+        if value is not None and role != "w":
+            reads.append((value, register))
         if role != "r":
-            assert isinstance(register, Fixed)
-            if isinstance(meant, VReg):
-                state.forget(meant)  # older values of the same name are gone, wherever they were
-            state.put(register, meant if isinstance(meant, VReg) else None)
+            writes.append((value, register))
+    return _Accesses(tuple(reads), tuple(writes))
+
+
+def _instruction(inst: Inst, accessed: _Accesses, state: _State, number: int) -> None:
+    for value, register in accessed.reads:
+        found = state.held.get(register)
+        if found is not value and found != value:
+            raise _Fault(f"step {number}: {inst.op} reads {value} from {register}, which holds another")
+    for written, register in accessed.writes:
+        if written is not None:
+            state.forget(written)  # older values of the same name are gone, wherever they were
+        state.put(register, written)

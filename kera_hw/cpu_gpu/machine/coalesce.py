@@ -7,9 +7,9 @@ next value of what it carries, so that an accumulator is changed in place.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import replace
+from operator import is_
 
-from kera_hw.cpu_gpu.machine.allocate import replaced
+from kera_hw.cpu_gpu.machine.allocate import replaced, touched
 from kera_hw.cpu_gpu.machine.code import Code, Inst, Item, Label, Mark, Reg, RegClass, VReg, accesses
 
 
@@ -68,8 +68,11 @@ class _Coalescing:
     def renamed(self, item: Item) -> Item:
         if isinstance(item, Mark):
             return item
-        by = {register: self._name(register) for register, _ in accesses(item) if isinstance(register, VReg)}
-        return replace(item, operands=tuple(replaced(operand, by) for operand in item.operands))
+        by = {register: self._name(register) for register in touched(item)}
+        if all(map(is_, by, by.values())):
+            return item
+        operands = tuple([replaced(operand, by) for operand in item.operands])
+        return Inst(item.op, operands, item.roles, item.size_bits, item.comment, item.place)
 
 
 def _places(items: list[Item]) -> dict[VReg, list[int]]:
@@ -77,10 +80,9 @@ def _places(items: list[Item]) -> dict[VReg, list[int]]:
     found: dict[VReg, list[int]] = {}
     for place, item in enumerate(items):
         if isinstance(item, Inst):
-            for register, _ in accesses(item):
-                if isinstance(register, VReg) and found.setdefault(register, [-1])[-1] != place:
-                    found[register].append(place)
-    return {register: places[1:] if places[0] < 0 else places for register, places in found.items()}
+            for register in touched(item):
+                found.setdefault(register, []).append(place)
+    return found
 
 
 def _is_control(item: Item) -> bool:

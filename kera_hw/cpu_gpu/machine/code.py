@@ -6,7 +6,6 @@ marked, since a value made before one and used within lives until its end.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -32,6 +31,9 @@ class VReg:
     number: int
     cls: RegClass
 
+    def __hash__(self) -> int:
+        return self.number
+
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
@@ -39,6 +41,9 @@ class Fixed:
 
     number: int
     cls: RegClass
+
+    def __hash__(self) -> int:
+        return self.number
 
 
 Reg = VReg | Fixed
@@ -138,14 +143,17 @@ class Code:
         return Mem(None, label=label.number)
 
 
-def accesses(inst: Inst) -> Iterator[tuple[Reg, str]]:
+def accesses(inst: Inst) -> list[tuple[Reg, str]]:
     """Registers that an instruction reads ("r"), writes ("w") or both ("m"); addresses are read."""
+    found: list[tuple[Reg, str]] = []
     for operand, role in zip(inst.operands, inst.roles):
-        if isinstance(operand, VReg | Fixed):
-            yield operand, role
-        elif isinstance(operand, Part):
-            yield operand.reg, role
+        if isinstance(operand, (VReg, Fixed)):
+            found.append((operand, role))
         elif isinstance(operand, Mem):
-            for register in (operand.base, operand.index):
-                if register is not None:
-                    yield register, "r"
+            if operand.base is not None:
+                found.append((operand.base, "r"))
+            if operand.index is not None:
+                found.append((operand.index, "r"))
+        elif isinstance(operand, Part):
+            found.append((operand.reg, role))
+    return found

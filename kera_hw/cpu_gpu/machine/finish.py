@@ -161,6 +161,8 @@ def _laid_out(
         out += contents
     reached = True
     for start, piece in placed:
+        if not piece.fixups:
+            continue
         content = bytearray(piece.content)
         for one in piece.fixups:
             distance = labels[one.label] - start - one.origin

@@ -30,16 +30,18 @@ def rewritten(code: Code, allocation: Allocation, files: RegisterFile) -> Iterat
             yield RewriteStep("mark", item, None)
             continue
         by = dict[VReg, Reg]()
-        scratch = {cls: iter(numbers) for cls, numbers in files.scratch.items()}
+        spilled: list[VReg] = []
         for vreg in touched(item):
             number = allocation.registers.get(vreg)
-            by[vreg] = Fixed(next(scratch[vreg.cls]) if number is None else number, vreg.cls)
-        roles = _roles(item)
-        spilled = [vreg for vreg in by if vreg in allocation.slots]
+            if number is None:
+                number = files.scratch[vreg.cls][sum(other.cls is vreg.cls for other in spilled)]
+                spilled.append(vreg)
+            by[vreg] = Fixed(number, vreg.cls)
+        roles = _roles(item) if spilled else {}
         for vreg in spilled:
             if roles[vreg] != "w":
                 yield RewriteStep("fetch", None, None, vreg, _fixed(by[vreg]))
-        operands = tuple(replaced(operand, by) for operand in item.operands)
+        operands = tuple([replaced(operand, by) for operand in item.operands])
         yield RewriteStep("inst", item, Inst(item.op, operands, item.roles, item.size_bits, place=item.place))
         for vreg in spilled:
             if roles[vreg] != "r":
@@ -67,5 +69,5 @@ def written_registers(steps: list[RewriteStep]) -> set[Fixed]:
         register
         for step in steps if step.after is not None
         for register, role in accesses(step.after)
-        if isinstance(register, Fixed) and role != "r"
+        if role != "r" and isinstance(register, Fixed)
     } | {step.register for step in steps if step.register is not None}

@@ -165,20 +165,35 @@ _KINDS = {RegClass.GENERAL: "g", RegClass.VECTOR: "v", RegClass.MASK: "k"}
 
 def form(name: str, operands: tuple[Operand, ...]) -> Row:
     """The form that takes these operands."""
-    for row in table()[name]:
-        if len(row.kinds) == len(operands) and all(map(_fits, row.kinds, operands)):
-            return row
-    raise AssertionError(f"{name} takes no {operands}")
+    row = _form(name, "".join(map(_sort, operands)))
+    assert row is not None, f"{name} takes no {operands}"
+    return row
 
 
-def _fits(kind: str, operand: Operand) -> bool:
-    if isinstance(operand, Mem):
-        return kind == "m" or kind.endswith("/m")
-    if isinstance(operand, Label):
-        return kind == "rel"
-    if isinstance(operand, VReg | Fixed):
-        return kind[0] == _KINDS[operand.cls] or (kind == "by" and operand.cls is RegClass.MASK)
-    return kind in ("i8", "i32", "i64")
+def _sort(operand: Operand) -> str:
+    """A letter for what kind of operand it is."""
+    if isinstance(operand, (VReg, Fixed)):
+        return _KINDS[operand.cls]
+    return "m" if isinstance(operand, Mem) else "l" if isinstance(operand, Label) else "i"
+
+
+@cache
+def _form(name: str, sorts: str) -> Row | None:
+    """The form that takes operands of these sorts."""
+    fitting = (row for row in table()[name] if len(row.kinds) == len(sorts))
+    return next((row for row in fitting if all(map(_fits, row.kinds, sorts))), None)
+
+
+def _fits(kind: str, sort: str) -> bool:
+    match sort:
+        case "m":
+            return kind == "m" or kind.endswith("/m")
+        case "l":
+            return kind == "rel"
+        case "i":
+            return kind in ("i8", "i32", "i64")
+        case _:
+            return kind[0] == sort or (kind == "by" and sort == "k")
 
 
 def encode(inst: Inst) -> tuple[bytes, list[Fixup]]:

@@ -151,4 +151,4 @@ def unroll(program: LoopProgram, loop: str) -> LoopProgram:
         return made
 
     unrolled = with_loop(program, loop, change)
-    return replace(unrolled, body=Copier(outer).block(unrolled.body))
+    return replace(unrolled, body=Copier(outer).block(unrolled.body)) if outer else unrolled

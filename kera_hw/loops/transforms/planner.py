@@ -31,11 +31,15 @@ from kera_hw.loops.transforms.reason import Refused
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A program, what a plan made of it, and what both cost."""
+    """A program, what a plan of these steps made of it, and what both cost."""
 
     before: LoopProgram
     after: LoopProgram
-    plan: Plan
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def plan(self) -> Plan:
+        return Plan(self.before.name, program_hash(self.before), self.steps)
 
     @property
     def costs(self) -> tuple[Cost, Cost]:
@@ -51,7 +55,7 @@ def planned(program: LoopProgram, alone: Callable[[For], bool] = lambda _: False
     chooser = _Chooser(alone)
     body = program.body
     if has_claims(program):
-        return Planned(program, program, Plan(program.name, program_hash(program)))
+        return Planned(program, program)
     while True:
         before = len(chooser.steps)
         body = chooser.joined(body, 1)
@@ -60,8 +64,7 @@ def planned(program: LoopProgram, alone: Callable[[For], bool] = lambda _: False
             continue
         found = chooser.inlined(replace(program, body=body))
         if found is None:
-            plan = Plan(program.name, program_hash(program), tuple(chooser.steps))
-            return Planned(program, replace(program, body=body), plan)
+            return Planned(program, replace(program, body=body), tuple(chooser.steps))
         body = found.body
 
 

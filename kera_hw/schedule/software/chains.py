@@ -24,7 +24,8 @@ from kera_hw.loops.program import (
     blocks_of,
     statements,
 )
-from kera_hw.loops.transforms.plan import Plan, Step, apply_step, program_hash
+from kera_hw.loops.transforms.plan import Step, apply_step
+from kera_hw.loops.transforms.planner import Planned
 from kera_hw.loops.transforms.reason import Refused
 from kera_hw.schedule.software.tiling import Registers
 from kera_hw.schedule.software.vector_loops import flat_terms
@@ -38,7 +39,7 @@ _MOST_ROUNDS, _MOST_UNROLLED = 32, 128
 """Rounds, and the statements of all of them, of an inner loop that is written out."""
 
 
-def chains_in_registers(program: LoopProgram, registers: Registers) -> tuple[LoopProgram, Plan]:
+def chains_in_registers(program: LoopProgram, registers: Registers) -> Planned:
     """The program with its chains side by side, and the steps that this took."""
     planner = _Planner(program, registers)
     for loop in [item for item in statements(program.body) if isinstance(item, For)]:
@@ -47,7 +48,7 @@ def chains_in_registers(program: LoopProgram, registers: Registers) -> tuple[Loo
         planner.turn(loop)
     for loop in [item for item in statements(planner.program.body) if isinstance(item, For)]:
         planner.jam(loop)
-    return planner.program, Plan(program.name, program_hash(program), tuple(planner.steps))
+    return Planned(program, planner.program, tuple(planner.steps))
 
 
 def constants_ahead(program: LoopProgram) -> LoopProgram:

@@ -39,6 +39,6 @@ def native_program(
     lowered, _ = lower_with_updates(export, origins, scopes, Form(roomy=registers is not None))
     if registers is None:
         return legalise(planned(lowered).after, beyond)
-    program, _ = tiled_products(folded(planned(lowered, has_product).after, settled=False), registers)
-    program, _ = chains_in_registers(program, registers)
+    alone = folded(planned(lowered, has_product).after, settled=False)
+    program = chains_in_registers(tiled_products(alone, registers).after, registers).after
     return legalise(constants_ahead(folded(program)), beyond)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from math import ceil, prod
 
 from kera_hw.loops.program import Block, For, Load, LoopProgram, Op, Statement, Var, blocks_of, statements
-from kera_hw.loops.transforms.plan import Plan, Step, apply_step, program_hash
+from kera_hw.loops.transforms.plan import Step, apply_step
+from kera_hw.loops.transforms.planner import Planned
 from kera_hw.loops.transforms.reason import Refused, loop_named
 from kera_hw.types import FloatType, IntType
 
@@ -58,13 +59,13 @@ class _Nest:
     between: int = 0
 
 
-def tiled_products(program: LoopProgram, registers: Registers) -> tuple[LoopProgram, Plan]:
+def tiled_products(program: LoopProgram, registers: Registers) -> Planned:
     """The program with every such nest tiled, and the steps that this took."""
     tiler = _Tiler(program, registers)
     tiler.separate()
     for nest in list(_nests(program.body)):
         tiler.tile(nest, registers)
-    return tiler.program, Plan(program.name, program_hash(program), tuple(tiler.steps))
+    return Planned(program, tiler.program, tuple(tiler.steps))
 
 
 def _nests(block: Block) -> list[_Nest]:
