@@ -5,10 +5,9 @@ and what nests is counted, so no input can hang the parser or exhaust the stack.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 
-from kera_hw.frontend.parser.events import FINISH, Advance, Error, Event, Start
+from kera_hw.frontend.parser.events import ADVANCE, FINISH, Advance, Error, Event, Start
 from kera_hw.frontend.parser.lexer import Token
 from kera_hw.frontend.parser.lexer_checks import is_closed
 from kera_hw.frontend.parser.rules import Completed, Marker, Rules
@@ -41,6 +40,25 @@ _BODY_NEVER = ITEM_KEYWORDS - {K.CONST_KW}
 LIST_STOP = STMT_KEYWORDS | ITEM_KEYWORDS | {K.COMMA, K.SEMICOLON, K.ARROW, K.L_BRACE}
 
 
+class _Level:
+    """One level of nesting, entered and left; the same for all, since a parser counts and no more."""
+
+    __slots__ = ("_parser",)
+
+    def __init__(self, parser: ParserCore) -> None:
+        self._parser = parser
+
+    def __enter__(self) -> bool:
+        parser = self._parser
+        parser.nesting += 1
+        if parser.nesting > MAX_NESTING:
+            parser.give_up()
+        return not parser.gave_up
+
+    def __exit__(self, *_: object) -> None:
+        self._parser.nesting -= 1
+
+
 class ParserCore(Rules):
     """Cursor, events and errors. ``pos`` indexes the significant tokens."""
 
@@ -50,6 +68,7 @@ class ParserCore(Rules):
         self.events: list[Event] = []
         self.pos = 0
         self.nesting = 0
+        self._level = _Level(self)
         self.gave_up = False
         self.error_pos = -1
         self.reported_line = range(0)
@@ -64,24 +83,19 @@ class ParserCore(Rules):
         self._split(tokens)
 
     def _split(self, tokens: list[Token]) -> None:
-        new_line, near_bad = True, False
-        for token in tokens:
-            if token.kind <= LAST_TRIVIA:
-                new_line = new_line or b"\n" in self.data[token.start:token.end]
-                near_bad = near_bad or token.kind is K.BAD_BYTES
+        data, new_line, near_bad = self.data, True, False
+        for token in (*tokens, Token(K.END, len(data), len(data))):
+            kind, start, end = token
+            if kind <= LAST_TRIVIA:
+                new_line = new_line or data.find(b"\n", start, end) >= 0
+                near_bad = near_bad or kind is K.BAD_BYTES
                 continue
-            self._add(token, new_line, near_bad)
+            self.tokens.append(token)
+            self.kinds.append(kind)
+            self.new_line.append(new_line)
+            self.near_bad.append(near_bad)
             new_line = False
-            near_bad = False
-            if token.kind is K.STRING:
-                near_bad = not is_closed(self.data[token.start:token.end].decode("utf-8", "replace"))
-        self._add(Token(K.END, len(self.data), len(self.data)), new_line, near_bad)
-
-    def _add(self, token: Token, new_line: bool, near_bad: bool) -> None:
-        self.tokens.append(token)
-        self.kinds.append(token.kind)
-        self.new_line.append(new_line)
-        self.near_bad.append(near_bad)
+            near_bad = kind is K.STRING and not is_closed(data[start:end].decode("utf-8", "replace"))
 
     # -- looking ------------------------------------------------------------------------------
 
@@ -127,12 +141,13 @@ class ParserCore(Rules):
 
     def bump(self, kind: SyntaxKind | None = None, count: int = 1) -> None:
         """Take the current token, under another kind if given, with the ``count`` - 1 after it."""
-        if self.current is not K.END:
-            self.events.append(Advance(kind or self.current, count))
+        here = self.kinds[self.pos]
+        if here is not K.END:
+            self.events.append(Advance(kind or here, count) if count > 1 else ADVANCE[kind or here])
             self.pos += count
 
     def eat(self, kind: SyntaxKind) -> bool:
-        if self.at(kind):
+        if self.kinds[self.pos] is kind:
             self.bump()
             return True
         return False
@@ -315,16 +330,9 @@ class ParserCore(Rules):
             self.unclosed(opener, closer)
         return count
 
-    @contextmanager
-    def nested(self) -> Generator[bool]:
-        """Count a level; gives False, and ends the parse, when there are too many."""
-        self.nesting += 1
-        if self.nesting > MAX_NESTING:
-            self.give_up()
-        try:
-            yield not self.gave_up
-        finally:
-            self.nesting -= 1
+    def nested(self) -> _Level:
+        """Counts a level within; gives False, and ends the parse, when there are too many."""
+        return self._level
 
     def give_up(self) -> None:
         """Report excessive nesting and take the rest of the file as one ERROR."""

@@ -46,6 +46,8 @@ class Error:
 
 Event = Start | Advance | Finish | Error
 FINISH = Finish()
+ADVANCE = {kind: Advance(kind) for kind in K}
+"""By one token, of each kind."""
 
 _DOCUMENTED = frozenset((
     K.FN_ITEM, K.STREAM_ITEM, K.CONST_ITEM, K.STRUCT_ITEM, K.TYPE_ALIAS_ITEM, K.USE_ITEM, K.TEST_ITEM,
@@ -64,9 +66,11 @@ def build_tree(events: list[Event], tokens: list[Token], data: bytes) -> tuple[G
             builder.finish()
         elif isinstance(event, Error):
             diagnostics.append(event.diagnostic)
-        else:
+        elif event.parent is not None:
             for kind in _opened_at(events, index):
                 builder.start(kind)
+        elif event.kind is not None:
+            builder.start(event.kind)
     return builder.root(), diagnostics
 
 
@@ -104,11 +108,14 @@ class _Builder:
         self.stack.append((kind, []))
 
     def token(self, event: Advance) -> None:
-        self.trivia()
-        first = self.tokens[self.position]
-        last = self.tokens[self.position + event.count - 1]
-        self.push(event.kind, first.start, last.end)
-        self.position += event.count
+        tokens, position = self.tokens, self.position
+        if tokens[position].kind <= LAST_TRIVIA:
+            self.trivia()
+            position = self.position
+        after = position + event.count
+        text = self.data[tokens[position].start:tokens[after - 1].end]
+        self.stack[-1][1].append(self.cache.token(event.kind, text))
+        self.position = after
 
     def finish(self) -> None:
         if len(self.stack) == 1:

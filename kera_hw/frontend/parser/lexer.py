@@ -87,17 +87,19 @@ class _Lexer:
         position = 0
         if self.data.startswith(_BOM):
             position = self.push(K.WHITESPACE, 0, len(_BOM))
-        end = len(self.data)
-        match_at = _MASTER.match
+        data, end = self.data, len(self.data)
+        match_at, append = _MASTER.match, self.tokens.append
         while position < end:
-            match = match_at(self.data, position)
+            match = match_at(data, position)
             assert match is not None, f"no token at byte {position}"
             group, stop = match.lastgroup, match.end()
             if group == "space":
-                position = self.push(K.WHITESPACE, position, stop)
+                append(Token(K.WHITESPACE, position, stop))
+                position = stop
             elif group == "punctuation":
                 kind = PUNCTUATION[match[0]]
-                position = self.push(kind, position, stop)
+                append(Token(kind, position, stop))
+                position = stop
                 self.after_dot = kind is K.DOT
             elif group == "word":
                 position = self.word(position, stop, match[0])

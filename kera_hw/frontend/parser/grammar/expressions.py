@@ -125,8 +125,9 @@ class Expressions(Foreign):
 
     def _peek_binary(self) -> tuple[SyntaxKind, int]:
         """The operator here and how many tokens make it up: `>` comes single from the lexer."""
-        if not self.at(K.GT) or not self.adjacent(0):
-            return self.current, 1
+        here = self.kinds[self.pos]
+        if here is not K.GT or not self.adjacent(0):
+            return here, 1
         if self.nth(1) is K.EQ:
             return K.GT_EQ, 2
         if self.nth(1) is K.GT:

@@ -65,22 +65,22 @@ class Foreign(ParserCore):
 
     def foreign_operator(self) -> tuple[str, str, int, int] | None:
         """A binary operator of another language here: as written, in Kera, its strength, and its tokens."""
-        if self.at(K.IDENT):
+        here = self.kinds[self.pos]
+        if here is K.IDENT:
             found = OPERATORS.get(self.word())
             if found is None or not self.same_line() or self.nth(1) not in EXPR_START:
                 return None
             return self.word().decode(), found[0], found[1], 1
-        for text, kinds, meant, strength in _GLUED:
-            if self.current is kinds[0] and all(
-                self.nth(k) is kind and self.adjacent(k - 1) for k, kind in enumerate(kinds[1:], 1)
-            ):
+        for text, kinds, meant, strength in _GLUED.get(here, ()):
+            if all(self.nth(k) is kind and self.adjacent(k - 1) for k, kind in enumerate(kinds[1:], 1)):
                 return text, meant, strength, len(kinds)
         return None
 
     def at_step(self) -> bool:
         """Whether `++` or `--` stands behind an expression."""
+        here = self.kinds[self.pos]
         return (
-            self.current in (K.PLUS, K.MINUS) and self.nth(1) is self.current and self.adjacent(0)
+            (here is K.PLUS or here is K.MINUS) and self.nth(1) is here and self.adjacent(0)
             and (self.nth(2) not in EXPR_START or not self.same_line(2))
         )
 
@@ -380,8 +380,9 @@ def _print_advice(arguments: str) -> str:
     return f"write `{call}`, and `! io` in the signature"
 
 
-#: Operators made of several tokens: as written, the tokens, in Kera, and how tightly they bind.
-_GLUED: tuple[tuple[str, tuple[SyntaxKind, ...], str, int], ...] = (
-    ("===", (K.EQ_EQ, K.EQ), "==", 3), ("!==", (K.BANG_EQ, K.EQ), "!=", 3), ("<>", (K.LT, K.GT), "!=", 3),
-    ("**", (K.STAR, K.STAR), "**", 9), (">>>", (K.GT, K.GT, K.GT), ">>", 7), ("<<<", (K.SHL, K.LT), "<<", 7),
-)
+#: Operators made of several tokens, by the first: as written, the tokens, in Kera, and how tightly they bind.
+_GLUED: dict[SyntaxKind, tuple[tuple[str, tuple[SyntaxKind, ...], str, int], ...]] = {
+    K.EQ_EQ: (("===", (K.EQ_EQ, K.EQ), "==", 3),), K.BANG_EQ: (("!==", (K.BANG_EQ, K.EQ), "!=", 3),),
+    K.LT: (("<>", (K.LT, K.GT), "!=", 3),), K.STAR: (("**", (K.STAR, K.STAR), "**", 9),),
+    K.GT: ((">>>", (K.GT, K.GT, K.GT), ">>", 7),), K.SHL: (("<<<", (K.SHL, K.LT), "<<", 7),),
+}
