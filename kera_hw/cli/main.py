@@ -11,7 +11,14 @@ from typing import Any
 
 import typer
 
-from kera_hw.cli import graph_commands, hardware_commands, program_commands, run_commands, tool_commands
+from kera_hw.cli import (
+    bench_commands,
+    graph_commands,
+    hardware_commands,
+    program_commands,
+    run_commands,
+    tool_commands,
+)
 from kera_hw.cli.output import BAD_CALL, EXIT_STATUSES, INTERNAL, INTERRUPTED, OK, Exit, Output, status_of
 from kera_hw.support import Diagnostic, KeraError
 
@@ -38,7 +45,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (program_commands, graph_commands, hardware_commands, run_commands, tool_commands):
+for module in (
+    program_commands, graph_commands, hardware_commands, run_commands, bench_commands, tool_commands,
+):
     module.register(app)
 
 

@@ -34,7 +34,7 @@ EXIT_STATUSES: Mapping[int, str] = {
 
 # Codes whose cause is the call, not the program: files, names, targets and devices, arguments, input values.
 _CALL_CODES = frozenset(
-    {"K0605", "K0908", *(f"K090{k}" for k in range(1, 7)), *(f"K091{k}" for k in range(1, 7))}
+    {"K0605", "K0908", "K0925", *(f"K090{k}" for k in range(1, 7)), *(f"K091{k}" for k in range(1, 7))}
 )
 _TOOL_CODES = frozenset({"K0950"})
 

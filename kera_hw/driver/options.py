@@ -152,6 +152,8 @@ PLACEMENT_SEED = Count("seed of placement (`--seed`)", "", 0, 2**31 - 1, 1)
 VECTOR_SEED = Count("seed of items (`--seed`)", "", 0, 2**63 - 1, 1)
 VECTORS = Count("number of items (`--vectors`)", "items", 1, 10_000_000, 1000)
 FAULTS = Count("number of faults (`--mutate`)", "faults", 1, 100_000, 100)
+BENCH_ITEMS = Count("number of items (`--items`)", "items", 1, 1 << 31, 1000)
+BENCH_SECONDS = Quantity("time to measure (`--seconds`)", "seconds", 0.01, 3600, 1)
 TIME_LIMIT_S = Quantity("time limit (`--time-limit`)", "seconds", 0.1, 1e6, 60)
 
 

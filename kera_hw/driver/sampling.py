@@ -43,6 +43,21 @@ def random_value(kind: Type, count: int, rng: np.random.Generator, outer: tuple[
     return _random_scalars(kind, (count, *outer, *shape_of(kind)), rng)
 
 
+def ordinary_value(kind: Type, count: int, rng: np.random.Generator, outer: tuple[int, ...] = ()) -> Any:
+    """``count`` items of a type as they mostly are: integers of any size, normal numbers around 0."""
+    if isinstance(kind, StructType):
+        return {name: ordinary_value(item, count, rng, outer) for name, item in kind.fields}
+    if isinstance(kind, TupleType):
+        return tuple(ordinary_value(item, count, rng, outer) for item in kind.items)
+    if isinstance(kind, TensorType):
+        return ordinary_value(kind.element, count, rng, outer + kind.shape)
+    shape = (count, *outer)
+    if isinstance(kind, FloatType):
+        return rng.standard_normal(shape, np.float32).astype(numpy_dtype(kind))
+    width = kind.width_bits if isinstance(kind, (IntType, FixType)) else 1
+    return from_bits(kind, rng.integers(0, 1 << 64, shape, dtype=np.uint64) & np.uint64((1 << width) - 1))
+
+
 def edge_value(kind: Type, count: int, outer: tuple[int, ...] = ()) -> Any:
     """``count`` items of a type of which the k-th holds the k-th corner in every leaf."""
     if isinstance(kind, StructType):

@@ -44,6 +44,15 @@ def read_inputs(export: Export, given: Sequence[str]) -> dict[str, Any]:
 
     Raises KeraError with K0901 or K0905. Shapes and ranges are for the target to check.
     """
+    values = read_some_inputs(export, given)
+    missing = [name for name, _ in export.params if name not in values]
+    if missing:
+        _reject(f"`{export.name}` needs a value for `{missing[0]}`; give it as -i {missing[0]}=...")
+    return values
+
+
+def read_some_inputs(export: Export, given: Sequence[str]) -> dict[str, Any]:
+    """The same for any of the parameters."""
     kinds = dict(export.params)
     values: dict[str, Any] = {}
     for item in given:
@@ -54,9 +63,6 @@ def read_inputs(export: Export, given: Sequence[str]) -> dict[str, Any]:
         if name in values:
             _reject(f"The parameter `{name}` is given twice.")
         values[name] = _read_value(name, text, kinds[name])
-    missing = [name for name in kinds if name not in values]
-    if missing:
-        _reject(f"`{export.name}` needs a value for `{missing[0]}`; give it as -i {missing[0]}=...")
     return values
 
 

@@ -25,6 +25,9 @@ TABLE: Table = (
     ("K0924", "simulators differ",
      "Two simulators do not agree on the same Verilog, cycle by cycle, so what it says may be understood in "
      "more than one way. This is a bug in the compiler; please report it with the program."),
+    ("K0925", "function to compare with cannot be used",
+     "`kera bench --against` takes a Python function by module and name, `numpy:exp`, or by file and name, "
+     "`reference.py:layer`, and calls it with the parameters' arrays in order."),
     ("K0904", "input does not fit",
      "A value's name, shape, dtype or range is not what the parameter takes."),
     ("K0905", "unusable argument",
