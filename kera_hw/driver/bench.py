@@ -94,7 +94,7 @@ class Figures:
             lines.append(f"{name:{width}}  {low:>10}  {median:>10}  {spread}  {self._rate(times)}")
         if self.other is not None and self.agreement is not None:
             ratio = self.other.median_s / self.times.median_s
-            lines.append(f"{self.against}: {ratio:.2f} times as long as {self.target}; {self.agreement.text()}")
+            lines.append(f"{self.against}: {ratio:.2f} times that of {self.target}; {self.agreement.text()}")
         isa = f", {self.plan['isa']}" if "isa" in self.plan else ""
         lines += [
             f"prepared in {_seconds(self.prepare_s)}; {self.times.samples} samples, "
