@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import numpy as np
 
 from kera_hw.driver.direct import fits
+from kera_hw.driver.messages import shown
 from kera_hw.driver.observing import Observed, observe
-from kera_hw.driver.options import Executor, Requests, Stepper, TargetOptions, check_text, shown
+from kera_hw.driver.options import Executor, Requests, Stepper, TargetOptions, check_text
 from kera_hw.driver.pace import cycles_text
 from kera_hw.driver.plan_file import options_with
 from kera_hw.driver.session import Loaded, compile_text, find_export, load_program

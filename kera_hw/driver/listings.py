@@ -7,7 +7,7 @@ from kera_hw.cpu_gpu.architectures import LEVELS
 from kera_hw.cpu_gpu.engine import compile_export
 from kera_hw.cpu_gpu.listing import listing
 from kera_hw.driver.cpu_target import BEST, level_of
-from kera_hw.driver.options import shown
+from kera_hw.driver.messages import shown
 from kera_hw.driver.software import graph_to_compile
 from kera_hw.graph import Export, Graph
 from kera_hw.support import Diagnostic, KeraError, SourceFile

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, NoReturn, Protocol, TypedDict
 
+from kera_hw.driver.messages import shown
 from kera_hw.schedule.fpga.device import device_names, find_device
 from kera_hw.schedule.plan import Resources
 from kera_hw.support import Diagnostic, KeraError
@@ -76,8 +77,6 @@ AMD_TARGETS = ("amdgcn", "gfx90a", "gfx942")
 GPU_TARGETS = ("ptx", *AMD_TARGETS)
 SOFTWARE_PRODUCTS = (*CPU_TARGETS, *GPU_TARGETS, "wasm", "web")
 """Targets of software that are built, which take none of the options of hardware."""
-
-_LONGEST_SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,21 +274,3 @@ def exceeds(estimate: Resources, options: TargetOptions) -> str | None:
 
 def _refuse(name: str, takes: str, value: object) -> NoReturn:
     raise KeraError([Diagnostic("K0908", f"The {name} is {takes}; {shown(value)} is not.")])
-
-
-def shown(value: object) -> str:
-    """A value in a message: text and numbers as they are, other things by their type."""
-    if isinstance(value, str):
-        short = value if len(value) <= _LONGEST_SHOWN else value[: _LONGEST_SHOWN - 1] + "…"
-        return f"`{short if short.isprintable() else short.encode('unicode_escape').decode()}`"
-    if value is None or isinstance(value, bool):
-        return str(value)
-    if isinstance(value, Integral):
-        number = int(value)
-        return f"{number:,}" if number.bit_length() <= 64 else f"a number of {number.bit_length():,} bits"
-    if isinstance(value, Real):
-        try:
-            return f"{float(value):g}"
-        except OverflowError:
-            return "a number beyond all limits"
-    return f"a value of the type {type(value).__name__}"

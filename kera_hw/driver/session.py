@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kera_hw.driver.files import module_loader, read_bytes
-from kera_hw.driver.options import shown
+from kera_hw.driver.messages import shown
 from kera_hw.frontend import Frontend, compile_source
 from kera_hw.graph import Export, Graph, Store, read_keg
 from kera_hw.passes import Optimised, pipeline, run_pipeline

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from kera_hw.driver.options import Executor, shown
+from kera_hw.driver.messages import shown
+from kera_hw.driver.options import Executor
 from kera_hw.driver.rtl_target import RtlExecutor
 from kera_hw.driver.sampling import map_leaves
 from kera_hw.driver.shrink import Mismatch

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -71,7 +70,8 @@ class Store:
             lines = {(place.path, place.line) for place in known.places}
         if (origin.path, origin.line) not in lines:
             lines.add((origin.path, origin.line))
-            known = self.origins[node] = replace(known, others=(*known.others, origin))
+            others = (*known.others, origin)
+            known = self.origins[node] = Origin(known.path, known.span, known.line, known.name, others)
         self._credited[node] = known, lines
 
     def op(self, opcode: str, *inputs: Ref, **attrs: AttrValue) -> Ref:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(NamedTuple):
     """Half-open byte range ``[start, end)`` in one file."""
 
     start: int
@@ -43,9 +43,15 @@ class SourceFile:
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
         """Byte offset at which each line begins."""
-        starts = [0]
-        starts.extend(i + 1 for i, byte in enumerate(self.data) if byte == 0x0A)
+        starts, end = [0], self.data.find(b"\n")
+        while end >= 0:
+            starts.append(end + 1)
+            end = self.data.find(b"\n", end + 1)
         return tuple(starts)
+
+    def line(self, offset: int) -> int:
+        """One-based line of a byte offset."""
+        return bisect_right(self.line_starts, offset)
 
     def line_column(self, offset: int) -> tuple[int, int]:
         """One-based line and one-based column (in characters) of a byte offset."""

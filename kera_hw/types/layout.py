@@ -42,7 +42,9 @@ def _product(fields: Iterable[tuple[str, Type]]) -> tuple[Leaf, ...]:
 
 def leaf_types(kind: Type) -> tuple[Type, ...]:
     """Types of the leaves, in order."""
-    return tuple(leaf.type for leaf in flatten_type(kind))
+    if not isinstance(kind, (TupleType, StructType, TensorType)):
+        return (kind,)
+    return tuple([leaf.type for leaf in flatten_type(kind)])
 
 
 def bit_width(kind: Type) -> int:

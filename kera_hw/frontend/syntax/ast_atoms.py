@@ -41,8 +41,8 @@ class Path(Ast):
     @property
     def name(self) -> str | None:
         """The last name; the only one unless the path is qualified."""
-        names = self.names
-        return names[-1] if names else None
+        token = self.name_token
+        return token.text if token is not None else None
 
     @property
     def name_token(self) -> SyntaxToken | None:

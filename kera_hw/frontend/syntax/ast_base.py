@@ -1,6 +1,7 @@
 """The base of all typed views, and the helpers that find children in trees that may be incomplete."""
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import ClassVar, TypeVar
 
 from kera_hw.frontend.syntax.kinds import SyntaxKind
@@ -32,7 +33,8 @@ class Ast:
     @property
     def span(self) -> Span:
         """The bytes of the node in its file."""
-        return self.node.span
+        node = self.node
+        return Span(node.start, node.start + node.green.width_bytes)
 
     @property
     def text(self) -> str:
@@ -51,53 +53,62 @@ class Ast:
     # -- helpers for subclasses --------------------------------------------------------------
 
     def _token(self, *kinds: SyntaxKind) -> SyntaxToken | None:
-        for element in self.node.elements:
-            if isinstance(element, SyntaxToken) and element.green.kind in kinds:
-                return element
+        return self._token_of(kinds)
+
+    def _token_of(self, kinds: Collection[SyntaxKind]) -> SyntaxToken | None:
+        """The first token of one of the kinds."""
+        for number, child in enumerate(self.node.green.children):
+            if child.kind in kinds:
+                found = self.node.elements[number]
+                assert isinstance(found, SyntaxToken)
+                return found
         return None
 
     def _has(self, kind: SyntaxKind) -> bool:
-        return self._token(kind) is not None
+        return kind in [child.kind for child in self.node.green.children]
 
     def _child(self, cls: type[A]) -> A | None:
-        for element in self.node.elements:
-            if isinstance(element, SyntaxNode):
-                view = _view(element, cls)
-                if view is not None:
-                    return view
+        for number, child in enumerate(self.node.green.children):
+            own = _BY_KIND.get(child.kind)
+            if own is not None and issubclass(own, cls):
+                return own(self._node(number))
         return None
 
     def _children(self, cls: type[A]) -> list[A]:
         views = [_view(node, cls) for node in self.node.children]
         return [view for view in views if view is not None]
 
-    def _before(self, kinds: tuple[SyntaxKind, ...], cls: type[A]) -> A | None:
+    def _before(self, kinds: Collection[SyntaxKind], cls: type[A]) -> A | None:
         """The first child of the class that stands before the first token of the kinds."""
-        for element in self.node.elements:
-            if isinstance(element, SyntaxToken):
-                if element.green.kind in kinds:
-                    return None
-            else:
-                view = _view(element, cls)
-                if view is not None:
-                    return view
+        for number, child in enumerate(self.node.green.children):
+            if child.kind in kinds:
+                return None
+            own = _BY_KIND.get(child.kind)
+            if own is not None and issubclass(own, cls):
+                return own(self._node(number))
         return None
 
-    def _after(self, kinds: tuple[SyntaxKind, ...], cls: type[A]) -> A | None:
+    def _after(self, kinds: Collection[SyntaxKind], cls: type[A]) -> A | None:
         """The first child of the class that stands after the first token of the kinds."""
         found = self._all_after(kinds, cls)
         return found[0] if found else None
 
-    def _all_after(self, kinds: tuple[SyntaxKind, ...], cls: type[A]) -> list[A]:
+    def _all_after(self, kinds: Collection[SyntaxKind], cls: type[A]) -> list[A]:
         seen = False
         found: list[A] = []
-        for element in self.node.elements:
-            if isinstance(element, SyntaxToken):
-                seen = seen or element.green.kind in kinds
-            elif seen:
-                view = _view(element, cls)
-                if view is not None:
-                    found.append(view)
+        for number, child in enumerate(self.node.green.children):
+            if not seen:
+                seen = child.kind in kinds
+                continue
+            own = _BY_KIND.get(child.kind)
+            if own is not None and issubclass(own, cls):
+                found.append(own(self._node(number)))
+        return found
+
+    def _node(self, number: int) -> SyntaxNode:
+        """The child of that number, which is known to be a node."""
+        found = self.node.elements[number]
+        assert isinstance(found, SyntaxNode)
         return found
 
 

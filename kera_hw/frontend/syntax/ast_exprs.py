@@ -66,10 +66,10 @@ class Borrow(Expr):
         return self._child(Expr)
 
 
-_BINARY_KINDS = (
+_BINARY_KINDS = frozenset((
     K.PLUS, K.MINUS, K.STAR, K.SLASH, K.PERCENT, K.SHL, K.SHR, K.AMP, K.CARET, K.PIPE, K.EQ_EQ,
     K.BANG_EQ, K.LT, K.LT_EQ, K.GT, K.GT_EQ, K.AMP_AMP, K.PIPE_PIPE,
-)
+))
 
 
 class Binary(Expr):
@@ -80,7 +80,7 @@ class Binary(Expr):
 
     @property
     def op_token(self) -> SyntaxToken | None:
-        return self._token(*_BINARY_KINDS)
+        return self._token_of(_BINARY_KINDS)
 
     @property
     def op(self) -> str:

@@ -87,21 +87,22 @@ def _statement(ctx: Context, node: ast.Stmt) -> BuildStmt:
 
 
 def _let(ctx: Context, node: ast.LetStmt) -> BuildStmt:
-    wanted = resolve_type(ctx, node.type) if node.type is not None else None
-    value = ctx.expr(node.value, node.span)
+    written, given, bound, span = node.type, node.value, node.pattern, node.span
+    wanted = resolve_type(ctx, written) if written is not None else None
+    value = ctx.expr(given, span)
     kind = value.type
     if wanted is not None:
-        because = [(node.type.span, "because of this type")] if node.type is not None else []
+        because = [(written.span, "because of this type")] if written is not None else []
         ctx.expect(value, wanted, because)
         kind = wanted
-    linear = stable_form(ctx, node.value) if isinstance(node.pattern, ast.NamePattern) else None
-    pattern = bind_pattern(ctx, node.pattern, kind, node.span, linear)
+    linear = stable_form(ctx, given) if isinstance(bound, ast.NamePattern) else None
+    pattern = bind_pattern(ctx, bound, kind, span, linear)
 
     def build() -> hir.Stmt | None:
         made = value.build()
         if is_poison(made) or pattern is None:
             return None
-        stmt = hir.Let(node.span, pattern, made)
+        stmt = hir.Let(span, pattern, made)
         ctx.known.record(stmt)
         return stmt
 

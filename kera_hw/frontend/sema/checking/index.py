@@ -151,18 +151,19 @@ def _bits_instead(
 
 @rule(ast.Index)
 def _index_expr(ctx: Context, expr: ast.Index) -> Value:
-    base = ctx.expr(expr.base, expr.span)
-    found = index_entries(ctx, base.type, expr.entries, base.span, expr.span)
+    span = expr.span
+    base = ctx.expr(expr.base, span)
+    found = index_entries(ctx, base.type, expr.entries, base.span, span)
     if found is None:
-        return broken(expr.span)
+        return broken(span)
 
     def build() -> hir.Expr:
         made, entries = base.build(), found.build()
         if is_poison(made) or entries is None:
-            return poison(expr.span)
-        return hir.Index(resolve(found.type), expr.span, made, entries)
+            return poison(span)
+        return hir.Index(resolve(found.type), span, made, entries)
 
-    return Value(found.type, expr.span, build)
+    return Value(found.type, span, build)
 
 
 # ---------------------------------------------------------------- places

@@ -62,10 +62,9 @@ def _binary(ctx: Context, expr: ast.Binary) -> Value:
         node = node.lhs
     value = ctx.expr(node, expr.span)
     for item in reversed(spine):
-        token = item.op_token
-        value = binary(
-            ctx, item.op, value, item.rhs, item.span, token.span if token else item.span,
-        )
+        token, span = item.op_token, item.span
+        op, op_span = (token.text, token.span) if token is not None else ("", span)
+        value = binary(ctx, op, value, item.rhs, span, op_span)
     return value
 
 

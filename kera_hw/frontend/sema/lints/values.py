@@ -103,7 +103,8 @@ class _Search:
         array = np.asarray(part.value)
         if array.dtype.kind not in "iub" or not array.size:
             return full
-        exact = Interval(int(array.min()), int(array.max()))
+        low, high = (array.min(), array.max()) if array.ndim else (array, array)
+        exact = Interval(int(low), int(high))
         written = self.file.text(part.span).lstrip("-( ")[:1].isdigit()
         return _Range(exact, exact if written else full.general)
 
@@ -115,10 +116,10 @@ class _Search:
         if isinstance(part.type, TupleType):
             return _NOTHING
         shape = OpShape(tuple(arg.type for arg in part.args), part.type, part.attrs)
-        return _Range(
-            apply_rule(part.name, [arg.exact for arg in args], shape),
-            apply_rule(part.name, [arg.general for arg in args], shape),
-        )
+        exact = apply_rule(part.name, [arg.exact for arg in args], shape)
+        if all(arg.exact is arg.general for arg in args):
+            return _Range(exact, exact)
+        return _Range(exact, apply_rule(part.name, [arg.general for arg in args], shape))
 
     # -- judgements ------------------------------------------------------------------------------
 

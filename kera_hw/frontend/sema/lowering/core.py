@@ -5,7 +5,7 @@ A value is the list of its leaves (``kera_hw.types.flatten_type``); structs and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -111,12 +111,12 @@ class Lowering:
         self.store.origin = self._place(span)
 
     def _place(self, span: Span) -> Origin:
-        return Origin(self.file.path, span, self.file.line_column(span.start)[0])
+        return Origin(self.file.path, span, self.file.line(span.start))
 
     @staticmethod
     def place_of(var: hir.Var, file: SourceFile) -> Origin:
         """Where a variable is declared."""
-        return Origin(file.path, var.span, file.line_column(var.span.start)[0])
+        return Origin(file.path, var.span, file.line(var.span.start))
 
     def add_scope(self, region: Region, span: Span) -> None:
         """Remember the text that a region was made from."""
@@ -128,7 +128,10 @@ class Lowering:
             origin = self.store.origins.get(ref.node)
             shared = ref.node.opcode in ("core.param", "core.constant")
             if origin is not None and origin.name is None and not shared:
-                self.store.origins[ref.node] = replace(origin, name=".".join((name, *leaf.path)))
+                named = ".".join((name, *leaf.path))
+                self.store.origins[ref.node] = Origin(
+                    origin.path, origin.span, origin.line, named, origin.others
+                )
 
     # ------------------------------------------------------------ helpers
 

@@ -1,7 +1,8 @@
 """One index against one axis: by its range, else by evaluation in every iteration, else K0301."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from kera_hw.frontend.sema.ranges.core import Prover
 from kera_hw.frontend.sema.ranges.linear import known
@@ -30,7 +31,8 @@ def check_entries(
         if isinstance(entry, hir.Slice):
             _check_slice(prover, state, entry, symbol, extent)
         else:
-            _check(prover, state, entry, symbol, extent - 1, _index_words(extent), _fix(prover, whole))
+            clamped = partial(_fix, prover, whole)
+            _check(prover, state, entry, symbol, extent - 1, _index_words(extent), clamped)
     return symbols
 
 
@@ -46,7 +48,7 @@ def evaluate_entries(prover: Prover, state: State, entries: Sequence[hir.Expr | 
 def check_gather(prover: Prover, state: State, indices: hir.Expr, symbol: Symbol, extent: int) -> None:
     if 0 in shape_of(indices.type):
         return
-    _check(prover, state, indices, symbol, extent - 1, _index_words(extent), None)
+    _check(prover, state, indices, symbol, extent - 1, _index_words(extent), _no_fix)
 
 
 def _check_slice(prover: Prover, state: State, entry: hir.Slice, symbol: Symbol, extent: int) -> None:
@@ -60,7 +62,7 @@ def _check_slice(prover: Prover, state: State, entry: hir.Slice, symbol: Symbol,
             text = f"The slice starts at 0, so its {size} leave the axis of {extent}."
             _report(prover, entry.span, text, None)
         return
-    _check(prover, state, entry.start, symbol, extent - entry.length, words, None, entry.span)
+    _check(prover, state, entry.start, symbol, extent - entry.length, words, _no_fix, entry.span)
 
 
 Words = tuple[str, str, str, str]  # may be, is (with {range}); the axis, after "may" and after "is"
@@ -74,9 +76,9 @@ def _index_words(extent: int) -> Words:
 
 def _check(
     prover: Prover, state: State, expr: hir.Expr, symbol: Symbol, last: int, words: Words,
-    fix: Fix | None, span: Span | None = None,
+    fix: Callable[[], Fix | None], span: Span | None = None,
 ) -> None:
-    """``expr`` must lie in 0..last wherever this point is reached."""
+    """``expr`` must lie in 0..last wherever this point is reached; else ``fix`` says what to write."""
     prover.compared(state, symbol, last, limit=True)
     if prover.quiet or state.dead:
         return
@@ -94,7 +96,7 @@ def _check(
         return
     certain = interval.meet(allowed).empty
     head, tail = (words[1], words[3]) if certain else (words[0], words[2])
-    _report(prover, place, f"{head.format(range=interval)} {tail}", within if certain else fix)
+    _report(prover, place, f"{head.format(range=interval)} {tail}", within if certain else fix())
 
 
 def _points_message(points: Points, words: Words) -> str:
@@ -106,6 +108,10 @@ def _points_message(points: Points, words: Words) -> str:
         listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
         head = f"{head} when {listed}"
     return f"{head}{comma}{tail} {words[3]}"
+
+
+def _no_fix() -> None:
+    return None
 
 
 def _fix(prover: Prover, whole: hir.Index | None) -> Fix | None:

@@ -136,7 +136,7 @@ def _counted(part: Part, times: int) -> Iterator[tuple[Part, int]]:
             times *= part.count
         elif isinstance(part, hir.While):
             times *= part.max_count + 1  # the condition is evaluated once more than the body
-        pending += [(item, times) for item in reversed(list(parts(part)))]
+        pending += [(item, times) for item in parts(part)[::-1]]
 
 
 def _elements(kind: Type) -> int:

@@ -1,7 +1,7 @@
 """Walking the typed tree: direct parts of a piece of it, and the variable leaves that it assigns."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kera_hw.frontend.sema.tree import hir
@@ -49,88 +49,69 @@ def place_range(place: hir.Place) -> tuple[int, int]:
     return low, high
 
 
-def _entry_parts(entries: tuple[hir.Expr | hir.Slice, ...]) -> Iterator[Part]:
+def _entry_parts(entries: tuple[hir.Expr | hir.Slice, ...]) -> list[Part]:
+    found: list[Part] = []
     for entry in entries:
         if isinstance(entry, hir.Slice):
-            yield from (part for part in (entry.start, entry.stop) if part is not None)
+            found += [part for part in (entry.start, entry.stop) if part is not None]
         else:
-            yield entry
+            found.append(entry)
+    return found
 
 
-def _place_parts(place: hir.Place) -> Iterator[Part]:
-    for step in place.path:
-        if isinstance(step, hir.IndexStep):
-            yield from _entry_parts(step.entries)
+def _place_parts(place: hir.Place) -> list[Part]:
+    return [
+        part for step in place.path if isinstance(step, hir.IndexStep) for part in _entry_parts(step.entries)
+    ]
 
 
-def _index_parts(part: hir.Index) -> Iterator[Part]:
-    yield part.base
-    yield from _entry_parts(part.entries)
-    if part.otherwise is not None:
-        yield part.otherwise
+def _there(*found: Part | None) -> list[Part]:
+    return [part for part in found if part is not None]
 
 
-def _block_parts(part: hir.Block) -> Iterator[Part]:
-    yield from part.stmts
-    if part.result is not None:
-        yield part.result
+def _args(part: Any) -> Sequence[Part]:
+    return part.args
 
 
-def _if_parts(part: hir.If) -> Iterator[Part]:
-    yield part.cond
-    yield part.then
-    if part.otherwise is not None:
-        yield part.otherwise
+def _items(part: Any) -> Sequence[Part]:
+    return part.items
 
 
-def _assign_parts(part: hir.Assign) -> Iterator[Part]:
-    yield part.value
-    yield from _place_parts(part.place)
+def _nothing(_: Any) -> Sequence[Part]:
+    return ()
 
 
-def _args(part: Any) -> Iterator[Part]:
-    yield from part.args
-
-
-def _items(part: Any) -> Iterator[Part]:
-    yield from part.items
-
-
-def _nothing(_: Any) -> Iterator[Part]:
-    yield from ()
-
-
-_PARTS: dict[type, Callable[[Any], Iterator[Part]]] = {
+_PARTS: dict[type, Callable[[Any], Sequence[Part]]] = {
     hir.Const: _nothing,
     hir.Local: _nothing,
     hir.Op: _args,
     hir.Structural: _args,
     hir.Aggregate: _items,
     hir.TensorLit: _items,
-    hir.Project: lambda p: iter((p.base,)),
-    hir.TensorFill: lambda p: iter((p.value,)),
-    hir.Index: _index_parts,
-    hir.Block: _block_parts,
-    hir.If: _if_parts,
-    hir.Logical: lambda p: iter((p.lhs, p.rhs)),
-    hir.Match: lambda p: iter((p.scrutinee, *(arm.body for arm in p.arms))),
+    hir.Project: lambda p: (p.base,),
+    hir.TensorFill: lambda p: (p.value,),
+    hir.Index: lambda p: _there(p.base, *_entry_parts(p.entries), p.otherwise),
+    hir.Block: lambda p: _there(*p.stmts, p.result),
+    hir.If: lambda p: _there(p.cond, p.then, p.otherwise),
+    hir.Logical: lambda p: (p.lhs, p.rhs),
+    hir.Match: lambda p: (p.scrutinee, *[arm.body for arm in p.arms]),
     hir.Call: _args,
     hir.PlaceExpr: lambda p: _place_parts(p.place),
     hir.StreamApply: _args,
     hir.StreamStep: _args,
-    hir.HigherOrder: lambda p: iter((*p.args, p.body.body)),
-    hir.Let: lambda p: iter((p.value,)),
-    hir.Assign: _assign_parts,
-    hir.ExprStmt: lambda p: iter((p.value,)),
-    hir.For: lambda p: iter((p.body,)),
-    hir.While: lambda p: iter((p.cond, p.body)),
-    hir.AssertEq: lambda p: iter((p.left, p.right)),
-    hir.Assert: lambda p: iter((p.cond,)),
-    hir.Observe: lambda p: iter((p.cond,)),
+    hir.HigherOrder: lambda p: (*p.args, p.body.body),
+    hir.Let: lambda p: (p.value,),
+    hir.Assign: lambda p: [p.value, *_place_parts(p.place)],
+    hir.ExprStmt: lambda p: (p.value,),
+    hir.For: lambda p: (p.body,),
+    hir.While: lambda p: (p.cond, p.body),
+    hir.AssertEq: lambda p: (p.left, p.right),
+    hir.Assert: lambda p: (p.cond,),
+    hir.Observe: lambda p: (p.cond,),
 }
 
 
-def parts(part: Part) -> Iterator[Part]:
+def parts(part: Part) -> Sequence[Part]:
     """Direct sub-expressions and statements, in order of evaluation."""
     return _PARTS[type(part)](part)
 
@@ -141,8 +122,10 @@ def walk(root: Part, into_lambdas: bool = True) -> Iterator[Part]:
     while stack:
         part = stack.pop()
         yield part
-        inner = part.args if isinstance(part, hir.HigherOrder) and not into_lambdas else parts(part)
-        stack.extend(reversed(list(inner)))
+        if into_lambdas or not isinstance(part, hir.HigherOrder):
+            stack.extend(parts(part)[::-1])
+        else:
+            stack.extend(part.args[::-1])
 
 
 def assigned_ranges(part: Part) -> Iterator[tuple[hir.Var, int, int | None]]:

@@ -7,6 +7,9 @@ from kera_hw.frontend.syntax import ast
 from kera_hw.frontend.syntax.kinds import SyntaxKind
 from kera_hw.types import IntType
 
+_LINEAR = (ast.ParenExpr, ast.Literal, ast.PathExpr, ast.Binary, ast.Cast)
+_LINEAR_OPERATORS = ("+", "-", "*")
+
 
 def linear_form(ctx: Context, expr: ast.Expr | None, evaluate: bool = True) -> Linear:
     """Coefficients of the expression's atoms; whatever is not linear is an atom by its spelling.
@@ -20,7 +23,7 @@ def linear_form(ctx: Context, expr: ast.Expr | None, evaluate: bool = True) -> L
         return {None: expr.int_value}
     if isinstance(expr, ast.PathExpr):
         return _name(ctx, expr)
-    if isinstance(expr, ast.Binary) and expr.op in ("+", "-", "*"):
+    if isinstance(expr, ast.Binary) and expr.op in _LINEAR_OPERATORS:
         found = _binary(ctx, expr, evaluate)
         if found is not None:
             return found
@@ -104,6 +107,8 @@ def constant_part(form: Linear) -> int | None:
 
 def stable_form(ctx: Context, expr: ast.Expr | None) -> Linear | None:
     """The form where every atom is an immutable local, so that it holds wherever the name is in scope."""
+    if not isinstance(expr, _LINEAR) or (isinstance(expr, ast.Binary) and expr.op not in _LINEAR_OPERATORS):
+        return None  # an atom by its spelling
     form = linear_form(ctx, expr, evaluate=False)
     stable = all(
         atom is None or (isinstance(atom, Local) and not atom.var.mutable) for atom in form

@@ -46,14 +46,15 @@ _FOREIGN: dict[str, tuple[str, str | None]] = {
 
 def find(ctx: Context, path: ast.Path, reads: bool = True) -> Symbol | None:
     """The symbol of a path; None (with a report) where there is none. Built-ins are not symbols."""
-    names, token = path.names, path.name_token
-    if not names or token is None:
+    segments = path.segments
+    if not segments:
         return None
-    if len(names) > 1:
+    if len(segments) > 1:
         return _qualified(ctx, path)
-    found = ctx.lookup(names[0], reads)
+    name = segments[0].text
+    found = ctx.lookup(name, reads)
     if found is None:
-        unknown_name(ctx, names[0], token.span)
+        unknown_name(ctx, name, segments[0].span)
     return found
 
 
