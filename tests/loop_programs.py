@@ -111,6 +111,7 @@ def random_step(program: LoopProgram, below: random.Random) -> Step:
         "parallelise": (var, below.choice(["threads", "grid", "block"])),
         "carry": (var, below.choice([item.buffer for item in body if isinstance(item, Store)] or buffers)),
         "regroup": (var, below.choice([2, 4])), "sink": (var,), "hoist": (var,),
+        "split": (var, count(1, 6)),
         "pack": (var, below.choice(loaded)), "place": (below.choice(buffers), below.choice(MEMORIES)),
         "bank": (below.choice(buffers), count(2), count(1, 4), below.choice(SPREADS)),
         "stream": (below.choice(buffers),), "double_buffer": (below.choice(temps),),

@@ -28,6 +28,7 @@ from kera_hw.loops.program import (
 from kera_hw.schedule.software.interleaving import most_alive
 from kera_hw.schedule.software.layout import Layout, element_bytes
 from kera_hw.schedule.software.statements import StatementWriter, results_of
+from kera_hw.schedule.software.uses import Uses
 from kera_hw.schedule.software.vector_loops import (
     ITEM,
     SHORT_BITS,
@@ -46,7 +47,8 @@ from kera_hw.wasm.operands import Held, ScalarSource, VectorSource
 _CONTIGUOUS_LOADS = {16: "v128.load", 8: "v128.load64_zero", 4: "v128.load32_zero"}
 _CONTIGUOUS_STORES = {8: "v128.store64_lane", 4: "v128.store32_lane", 2: "v128.store16_lane"}
 _UNSIGNED_LIMIT = 1 << 32
-_MOST_ALIVE = 14
+_INNERMOST = 1 << 30
+_MOST_ALIVE = 18
 """Vectors that registers hold while two go side by side."""
 VECTOR_BYTES = vectors.VECTOR_BITS // 8
 
@@ -61,7 +63,9 @@ class Body(StatementWriter):
         self.code = code
         self._pointers = pointers
         self._lifetimes = Lifetimes(program.body)
+        self._uses = Uses(program.body)
         self._held: dict[Var, Held] = {}
+        self._nesting: dict[Var, int] = {}  # counters from the outside in
         self._splats: dict[Operand, int] = {}
         self._compared: dict[Var, Op] = {}
         self._copies = 1  # vectors of rounds that are written side by side
@@ -242,7 +246,9 @@ class Body(StatementWriter):
             if started:
                 self.code.op("i32.add")
             started = True
-        for var, coefficient in terms.items():
+        # What stays the same in the innermost loop comes first: engines compute that ahead of it.
+        for var in sorted(terms, key=lambda var: self._nesting.get(var, _INNERMOST)):
+            coefficient = terms[var]
             self._push_index(var, lane)
             if coefficient * each != 1:
                 self.code.number(coefficient * each)
@@ -274,6 +280,11 @@ class Body(StatementWriter):
         kind = buffer.element
         if not self._varies(load.result):
             offset = self._address(buffer, load.index)
+            if self._is_for_lanes(load.result):
+                self.code.op(f"v128.load{element_bytes(kind) * 8}_splat", offset)
+                self._held[load.result] = Held(self.code.new_local(ValueType.V128), everywhere=True)
+                self.code.set(self._held[load.result].local)
+                return
             self.code.op(f"{scalars.prefix(kind)}.load{_narrow(kind)}", offset)
             self._bind(load.result)
             return
@@ -287,6 +298,13 @@ class Body(StatementWriter):
         else:
             self._gather(buffer, load.index, lanes)
         self._bind(load.result)
+
+    def _is_for_lanes(self, var: Var) -> bool:
+        """Whether nothing but operations on lanes reads a scalar that is the same in all."""
+        readers = self._uses.readers(var)
+        return bool(readers) and not isinstance(var.type, BoolType) and all(
+            isinstance(item, Op) and self._varies(item.results[0]) for item in readers
+        )
 
     def _load_uniform(self, buffer: Buffer, index: Index) -> None:
         """Of a temporary with a place a lane: all lanes. Of another, the element in all lanes."""
@@ -361,28 +379,29 @@ class Body(StatementWriter):
             return
         self._carry(loop.carried)
         if loop.count:
-            counter = self._start(loop.var, 0)
-            self.code.begin("loop")
-            self.block(loop.body)
-            self._advance(loop.carried, loop.body)
-            self._next(counter, 1)
-            self.code.number(loop.count)
-            self.code.op("i32.lt_u")
-            self.code.op("br_if", 0)
-            self.code.end()
-            self._forget(loop.var)
+            with self._rounds(loop.var, 0, loop.count, 1):
+                self.block(loop.body)
+                self._advance(loop.carried, loop.body)
         self._hand_out(loop.carried)
 
     def counted(self, var: Var, first: int, end: int, step: int, body: Block) -> None:
-        """Rounds ``first``, ``first + step``, ... below ``end``, of which there is one at least."""
+        with self._rounds(var, first, end, step):
+            self.block(body)
+
+    @contextmanager
+    def _rounds(self, var: Var, first: int, end: int, step: int):
+        """Around what rounds ``first``, ``first + step``, ... below ``end`` do; there is one at least."""
         counter = self._start(var, first)
-        self.code.begin("loop")
-        self.block(body)
-        self._next(counter, step)
-        self.code.number(end)
-        self.code.op("i32.lt_u")
-        self.code.op("br_if", 0)
-        self.code.end()
+        again = first + step < end
+        if again:
+            self.code.begin("loop")
+        yield
+        if again:
+            self._next(counter, step)
+            self.code.number(end)
+            self.code.op("i32.lt_u")
+            self.code.op("br_if", 0)
+            self.code.end()
         self._forget(var)
 
     def _start(self, var: Var, first: int) -> int:
@@ -390,6 +409,7 @@ class Body(StatementWriter):
         self.code.number(first)
         self.code.set(counter)
         self._held[var] = Held(counter, counter=True)
+        self._nesting[var] = len(self._nesting)
         return counter
 
     def hold_counter(self, var: Var, local: int) -> None:

@@ -18,7 +18,7 @@ from kera_hw.wasm.vectors import VECTOR_BITS
 HAS = ("bit-counts", "copysign", "minimum", "rotations", "saturating-conversions", "unsigned-conversions")
 """What WebAssembly has beyond the native set."""
 BEYOND_NATIVE: Native = rows_of(HAS)
-REGISTERS = Registers(12, VECTOR_BITS, fused=False)
+REGISTERS = Registers(12, VECTOR_BITS, fused=False, engine=True)
 """Of the machines that engines run on, x86-64 has the fewest, 16. V8 keeps one for itself, and its allocation
 spills before the others are full: two vectors of four rows ran fastest of the tiles tried, by a third."""
 

@@ -7,19 +7,20 @@ from kera_hw.loops.program import Literal, Operand
 from kera_hw.types import BoolType, IntType, Type
 from kera_hw.wasm.code import Code
 from kera_hw.wasm.scalars import extend, prefix
-from kera_hw.wasm.vectors import integer_shape, resize_mask, splat
+from kera_hw.wasm.vectors import extract, integer_shape, resize_mask, splat
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
     """``lanes``: of a vector, 1 for a scalar. ``mask_bits``: of a bool's mask. ``counter``: an i32 for a
-    number of 64 bits. ``loose``: see ``scalars``."""
+    number of 64 bits. ``loose``: see ``scalars``. ``everywhere``: a scalar that all lanes of a vector are."""
 
     local: int
     lanes: int = 1
     mask_bits: int = 0
     counter: bool = False
     loose: bool = False
+    everywhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,9 @@ class Source:
             push_literal(self.code, self.operand)
             return
         self.code.get(self.held.local)
-        if self.held.counter:
+        if self.held.everywhere:
+            extract(self.code, self.type, 0)
+        elif self.held.counter:
             self.code.op("i64.extend_i32_u")
         elif self.held.loose and not loose:
             extend(self.code, self.type)
@@ -89,12 +92,11 @@ class VectorSource(Source):
     def push(self) -> None:
         if self.uniform and self.splat is not None:
             self.code.get(self.splat)
-        elif self.uniform:
+        elif self.held is not None and (self.held.everywhere or not self.uniform):
+            self.code.get(self.held.local)
+        else:
             self.push_scalar(loose=True)
             splat(self.code, self.type)
-        else:
-            assert self.held is not None
-            self.code.get(self.held.local)
 
 
 def push_literal(code: Code, literal: Literal) -> None:

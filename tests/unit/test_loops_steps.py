@@ -68,6 +68,8 @@ REFUSED = {
     "carry no rounds": ("i5", ("carry", "i77", "t4"), "There is no loop `i77`"),
     "regroup no chain": ("i5", ("regroup", "i7", 2), "`i7` does more than to join one value a round"),
     "sink no loop": ("i5", ("sink", "i5"), "The body of `i5` is not something and then a loop"),
+    "split at the start": ("i5", ("split", "i5", 0), "none on one side of round 0"),
+    "split at the end": ("i5", ("split", "i5", 4), "`i5` has 4 rounds, none on one side of round 4"),
     "hoist nothing": ("i5", ("hoist", "i5"), "Nothing is the same in each round of `i5`"),
     "inline two writers": ("i5", ("inline", "t4"), "`t4` is written by 2 statements"),
     "vectorise dependent rounds": ("i5", ("vectorise", "i7", 2), "Rounds of `i7` may meet in `t4`"),
@@ -250,6 +252,7 @@ CHAINS_DONE = {
     "and what is left over": ([("regroup", "i2", 4)], "parallel i2_", 4),
     "of floats, the greatest": ([("regroup", "i9", 2)], "floating.max v", 4 + 1),
     "a sum in a register": ([*_TURNED, ("carry", "i16", "t14"), ("contract", "t14")], "t14", 0),
+    "two of a chain": ([("split", "i9", 2)], "for i9", 2),
     "what is the same": (
         [("sink", "i16"), ("interchange", "i16"), ("hoist", "i16")], "load in.a\n    for i16", 1,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from kera_hw.loops.parser import parse_program
-from kera_hw.loops.program import If, LoopProgram, Op, statements
+from kera_hw.loops.program import For, If, LoopProgram, Op, statements
 from kera_hw.loops.verifier import verify_loops
 from kera_hw.schedule.software.guards import guarded_rounds
 from kera_hw.schedule.software.vector_loops import plan_vectors
@@ -54,6 +54,18 @@ def test_a_condition_of_the_round_is_a_branch() -> None:
     _, after = tried("bits.and", "v10", "v6")
     assert sum(isinstance(item, If) for item in statements(after.body)) == 1
     assert selections(after) == 0 and plan_vectors(after, 128)
+
+
+def test_a_condition_from_outside_is_a_branch_around_all_rounds() -> None:
+    text = _PROGRAM.format(both="bits.and", otherwise="v6", **{"with": "v10"})
+    question = "      v10: bool = compare.lt i3 0x4:i64\n"
+    outside = "    v18: i32 = load in.y[4]\n    v10: bool = compare.lt v18 0x4:i32\n    for i3"
+    before = parse_program(text.replace(question, "").replace("v12: bool = bits.and v9 v10\n", "")
+                           .replace("    for i3", outside).replace("select v12", "select v10"))
+    after = guarded_rounds(before, 128)
+    assert verify_loops(after) == [] and runs(after) == runs(before)
+    (branch,) = [item for item in statements(after.body) if isinstance(item, If)]
+    assert any(isinstance(item, For) for item in branch.then.body) and selections(after) == 0
 
 
 @pytest.mark.parametrize(

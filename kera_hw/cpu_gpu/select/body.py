@@ -9,7 +9,6 @@ from kera_hw.cpu_gpu.machine.code import Inst, Label, Mark, Mem, RegClass, VReg
 from kera_hw.cpu_gpu.select.addresses import Addresses, Scope
 from kera_hw.cpu_gpu.select.bounds import Bounds
 from kera_hw.cpu_gpu.select.isa import Arg, Isa, width_of
-from kera_hw.cpu_gpu.select.uses import Uses
 from kera_hw.legal.native import Signature
 from kera_hw.loops.program import (
     Alloc,
@@ -33,6 +32,7 @@ from kera_hw.loops.program import (
 from kera_hw.schedule.software.interleaving import Side, side_by_side
 from kera_hw.schedule.software.layout import Layout, element_bytes
 from kera_hw.schedule.software.statements import StatementWriter, results_of
+from kera_hw.schedule.software.uses import Uses
 from kera_hw.schedule.software.vector_loops import SHORT_BITS, Plan, VectorLoop, flat_terms, is_short_number
 from kera_hw.types import BoolType, IntType, Type
 

@@ -99,6 +99,22 @@ def _pieces(whole: For, names: Names, pieces: int, size: int, last: bool) -> For
     return For(counter, pieces, carried, body, whole.parallel, whole.place)
 
 
+def split(program: LoopProgram, loop: str, round_: int) -> LoopProgram:
+    """A loop as two, one after the other: the rounds before that one, and those from it on."""
+    names = Names(program)
+
+    def change(whole: For) -> list[Statement]:
+        if not 0 < round_ < whole.count:
+            raise Refused(f"`{loop}` has {whole.count} rounds, none on one side of round {round_}.")
+        initial = [item.initial for item in whole.carried]
+        first = _part(whole, names, round_, Affine(), initial, keep=True, last=False)
+        between = [item.outer for item in first.carried]
+        rest = whole.count - round_
+        return [first, _part(whole, names, rest, Affine(round_), between, keep=False, last=True)]
+
+    return with_loop(program, loop, change)
+
+
 def rest_of(whole: For, names: Names, count: int, start: int) -> For:
     """The last ``count`` rounds of a loop that carries nothing, under other names."""
     return _part(whole, names, count, Affine(start), (), keep=False, last=True)

@@ -22,7 +22,7 @@ from kera_hw.loops.transforms.fusing import fission, fuse
 from kera_hw.loops.transforms.inlining import inline
 from kera_hw.loops.transforms.jamming import unroll_and_jam
 from kera_hw.loops.transforms.moving import hoist, sink
-from kera_hw.loops.transforms.nests import interchange, tile, unroll
+from kera_hw.loops.transforms.nests import interchange, split, tile, unroll
 from kera_hw.loops.transforms.packing import pack
 from kera_hw.loops.transforms.parallel import parallelise, vectorise
 from kera_hw.loops.transforms.pipelining import pipeline, share
@@ -34,8 +34,8 @@ from kera_hw.support.hashing import Encoder, content_hash
 TRANSFORMS: dict[str, Callable[..., LoopProgram]] = {
     transform.__name__: transform for transform in (
         fuse, fission, interchange, tile, unroll, unroll_and_jam, inline, contract, vectorise, parallelise,
-        carry, regroup, sink,
-        hoist, pack, place, bank, stream, double_buffer, pipeline, share,
+        carry, regroup, sink, hoist, split,
+        pack, place, bank, stream, double_buffer, pipeline, share,
     )
 }
 """By name: what rewrites a program, given names, words and whole numbers. The list is closed."""

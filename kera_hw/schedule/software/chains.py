@@ -33,6 +33,8 @@ from kera_hw.types import FloatType, IntType
 
 _VECTORS = 4
 """Side by side: an addition's time until the next one on the same sum."""
+_MOST_PASSES = 2
+"""Through all rows, until every sum of a row is done."""
 _NEAR = 256
 """Elements from row to row within which a sum may go through all rows at once."""
 _MOST_ROUNDS, _MOST_UNROLLED = 32, 128
@@ -117,6 +119,8 @@ class _Planner:
             return
         if lanes.carried or not all(isinstance(item, Load | Op | Store) for item in lanes.body.body):
             return
+        if lanes.count > _MOST_PASSES * _VECTORS * self._lanes(lanes.body):
+            return  # most of what a pass reads would be lost from the cache before the next one
         loads = [item for item in rows.body.body + lanes.body.body if isinstance(item, Load)]
         if any(abs(self._step(item, rows.var)) > _NEAR for item in loads):
             return  # in rows after each other memory is read as it lies

@@ -46,22 +46,64 @@ def folded(program: LoopProgram, settled: bool = True) -> LoopProgram:
 
     ``settled``: that no loop will be split or written out any more, so that what is left is asked in 32 bits.
     """
-    if not any(isinstance(item, Op) and _asks(item) for item in statements(program.body)):
+    if not any(isinstance(item, Op) and asks(item) for item in statements(program.body)):
         return program
     body = _Folding(program, settled).block(program.body, {})
     return replace(program, body=_read(body))
 
 
-def _asks(op: Op) -> bool:
+def asks(op: Op) -> bool:
+    """Whether it compares counters."""
     return op.opcode.startswith("compare.") and op.operands[0].type == COUNTER
+
+
+class Counters:
+    """What is computed with loops' counters, as sums of them."""
+
+    def __init__(self, spans: Mapping[Var, Interval]) -> None:
+        self.spans = spans
+        self._sums: dict[Var, Affine] = {}
+
+    def note(self, op: Op) -> None:
+        """A sum of counters, where it does not wrap."""
+        (result,) = op.results
+        a, b = (*map(self._affine, op.operands), None, None)[:2]
+        if result.type != COUNTER or a is None or b is None:
+            return
+        found: Affine | None = None
+        match op.opcode:
+            case "integer.add":
+                found = a + b
+            case "integer.sub":
+                found = a - b
+            case "integer.mul" if not b.terms:
+                found = a * b.constant
+            case _:
+                pass
+        if found is not None and self.fits(found, _WORD):
+            self._sums[result] = found
+
+    def _affine(self, operand: Operand) -> Affine | None:
+        if operand.type != COUNTER:
+            return None
+        whole = as_affine(operand)
+        return whole.replace(self._sums)
+
+    def fits(self, expression: Affine, within: Interval) -> bool:
+        span = affine_span(expression, self.spans)
+        return span is not None and within.low <= span.low and span.high <= within.high
+
+    def difference(self, op: Op) -> Affine | None:
+        """Of what a comparison compares."""
+        a, b = map(self._affine, op.operands)
+        return None if a is None or b is None else a - b
 
 
 class _Folding:
     def __init__(self, program: LoopProgram, settled: bool) -> None:
         self._settled = settled
         self._names = Names(program)
-        self._spans: Mapping[Var, Interval] = spans_within(program.body)
-        self._sums: dict[Var, Affine] = {}  # of counters
+        self._counters = Counters(spans_within(program.body))
         self._copier = Copier({})
         self._lanes: list[Var] = []  # counters of parallel loops around, the innermost last
 
@@ -100,7 +142,7 @@ class _Folding:
     def _op(self, op: Op, known: Known, made: list[Statement]) -> None:
         (result,) = op.results
         found = self._decided(op)
-        if found is None and self._settled and _asks(op):
+        if found is None and self._settled and asks(op):
             op = self._short(op, known, made)
         key = (op.opcode, op.operands, op.attrs, result.type)
         found = found or known.get(key)
@@ -109,47 +151,15 @@ class _Folding:
             return
         known[key] = result
         made.append(op)
-        if result.type == COUNTER:
-            self._note(op, result)
-
-    def _note(self, op: Op, result: Var) -> None:
-        """A sum of counters, where it does not wrap."""
-        a, b = (*map(self._affine, op.operands), None, None)[:2]
-        found: Affine | None = None
-        if a is not None and b is not None:
-            match op.opcode:
-                case "integer.add":
-                    found = a + b
-                case "integer.sub":
-                    found = a - b
-                case "integer.mul" if not b.terms:
-                    found = a * b.constant
-                case _:
-                    pass
-        if found is not None and self._fits(found, _WORD):
-            self._sums[result] = found
-
-    def _affine(self, operand: Operand) -> Affine | None:
-        if operand.type != COUNTER:
-            return None
-        whole = as_affine(operand)
-        return whole.replace(self._sums)
-
-    def _fits(self, expression: Affine, within: Interval) -> bool:
-        span = affine_span(expression, self._spans)
-        return span is not None and within.low <= span.low and span.high <= within.high
-
-    def _difference(self, op: Op) -> Affine | None:
-        a, b = map(self._affine, op.operands)
-        return None if a is None or b is None else a - b
+        self._counters.note(op)
 
     def _decided(self, op: Op) -> Operand | None:
         """What an operation gives, if ranges or constants tell."""
         operands, verb = op.operands, op.opcode.partition(".")[2]
-        if _asks(op) and (difference := self._difference(op)) is not None:
-            span = affine_span(difference, self._spans)
-            answer = None if span is None else _answer(verb, span)
-            return None if answer is None else Literal(BOOL, int(answer))
+        if asks(op) and (difference := self._counters.difference(op)) is not None:
+            span = affine_span(difference, self._counters.spans)
+            found = None if span is None else answer(verb, span)
+            return None if found is None else Literal(BOOL, int(found))
         if op.opcode in ("bits.and", "bits.or") and op.results[0].type == BOOL:
             decisive = int(verb == "or")
             for one, other in (operands, operands[::-1]):
@@ -161,7 +171,7 @@ class _Folding:
 
     def _short(self, op: Op, known: Known, made: list[Statement]) -> Op:
         """The same question of one counter in 32 bits."""
-        difference, verb = self._difference(op), op.opcode.partition(".")[2]
+        difference, verb = self._counters.difference(op), op.opcode.partition(".")[2]
         terms = dict(difference.terms) if difference is not None else {}
         lane = next((var for var in reversed(self._lanes) if terms.get(var) in (1, -1)), None)
         if difference is None or lane is None:
@@ -171,7 +181,7 @@ class _Folding:
             rest = rest * -1
         else:  # rest - lane ? 0
             verb = _TURNED[verb]
-        if not self._fits(rest, _NARROW) or not self._fits(of_var(lane), _NARROW):
+        if not self._counters.fits(rest, _NARROW) or not self._counters.fits(of_var(lane), _NARROW):
             return op
         value: Operand
         if rest.terms:
@@ -194,7 +204,7 @@ class _Folding:
         return known[key]
 
 
-def _answer(verb: str, span: Interval) -> bool | None:
+def answer(verb: str, span: Interval) -> bool | None:
     """Whether every number of a range is so to 0, or none is."""
     match verb:
         case "lt" | "ge":

@@ -67,13 +67,21 @@ def _statement(
     return statement
 
 
-def _guarded(loop: For, varying: frozenset[Var], names: Names) -> For | None:
-    """The loop with a branch around what its round does; the strictest condition that there is."""
+def _guarded(loop: For, varying: frozenset[Var], names: Names) -> For | If | None:
+    """A branch around the loop, or in it around what its round does, by the strictest condition there is.
+
+    One from outside is the same for all rounds.
+    """
     body = [item for item in loop.body.body if isinstance(item, Op | Load)]
     if len(body) < len(loop.body.body) or not loop.carried:
         return None
-    for item in reversed(body):
-        condition = item.results[0] if isinstance(item, Op) else item.result
+    made = [item.results[0] if isinstance(item, Op) else item.result for item in body]
+    asked = dict.fromkeys(
+        operand for item in body if isinstance(item, Op) for operand in item.operands
+        if isinstance(operand, Var) and isinstance(operand.type, BoolType)
+    )
+    around = [condition for condition in asked if condition not in made]
+    for condition in (*around, *reversed(made)):
         if not isinstance(condition.type, BoolType) or condition in varying:
             continue
         _, unchanged = _simplified(body, loop.body.yields, condition, False)
@@ -85,10 +93,21 @@ def _guarded(loop: For, varying: frozenset[Var], names: Names) -> For | None:
         saved = _selections(rest) - _selections(after)
         if saved < _LEAST_SAVED or saved * _MOST_BESIDE < len(rest):
             continue
+        if condition in around:
+            return _around(replace(loop, body=Block(tuple(after), yields)), condition, names)
         results = tuple(Var(names.fresh("v"), one.inner.type) for one in loop.carried)
         branch = If(condition, Block(tuple(after), yields), Block((), unchanged), results, loop.place)
         return replace(loop, body=Block((*before, branch), results))
     return None
+
+
+def _around(loop: For, condition: Var, names: Names) -> If:
+    """The loop, or what it starts from."""
+    results = tuple(one.outer for one in loop.carried)
+    carried = tuple(replace(one, outer=Var(names.fresh("v"), one.outer.type)) for one in loop.carried)
+    then = Block((replace(loop, carried=carried),), tuple(one.outer for one in carried))
+    unchanged = tuple(one.initial for one in carried)
+    return If(condition, then, Block((), unchanged), results, loop.place)
 
 
 def _selections(body: Sequence[Op | Load]) -> int:

@@ -12,6 +12,7 @@ from kera_hw.loops.transforms.planner import planned
 from kera_hw.lower.export import lower_with_updates
 from kera_hw.lower.form import Form
 from kera_hw.schedule.software.chains import chains_in_registers, constants_ahead
+from kera_hw.schedule.software.edges import edges_apart
 from kera_hw.schedule.software.folding import folded
 from kera_hw.schedule.software.tiling import Registers, has_product, tiled_products
 from kera_hw.support import KeraError
@@ -41,4 +42,6 @@ def native_program(
         return legalise(planned(lowered).after, beyond)
     alone = folded(planned(lowered, has_product).after, settled=False)
     program = chains_in_registers(tiled_products(alone, registers).after, registers).after
+    if registers.engine:
+        program = edges_apart(program)
     return legalise(constants_ahead(folded(program)), beyond)

@@ -38,11 +38,16 @@ _EVENLY = 0.85
 
 @dataclass(frozen=True, slots=True)
 class Registers:
-    """A machine's vectors: how many, of how many bits; ``fused``: whether a product is added at once."""
+    """A machine's vectors: how many, of how many bits; ``fused``: whether a product is added at once.
+
+    ``engine``: that one translates the code once more. It has no masks, and fetches all that a stretch of
+    code reads before it computes, so that a loop written out has fewer registers.
+    """
 
     count: int
     bits: int
     fused: bool = True
+    engine: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +222,8 @@ class _Tiler:
         if tall > 1 and nest.rows.count % tall > 1:
             rest = self._inside(around, -1)
             self._take("so do those left over", "unroll_and_jam", rest, nest.rows.count % tall)
-        if len(nest.sums) > 1 and nest.sums[-1].count <= _MOST_WRITTEN:
+        most = 0 if self.registers.engine else _MOST_WRITTEN
+        if len(nest.sums) > 1 and nest.sums[-1].count <= most:
             inside = [item for item in statements(loop_named(self.program, around).body)
                       if isinstance(item, For) and item.carried]
             for loop in [item for item in inside if not any(map(blocks_of, item.body.body))]:
