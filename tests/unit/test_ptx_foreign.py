@@ -5,6 +5,7 @@ memory, unrolled loops, barriers, and instructions that our own kernels don't ha
 """
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from kera_hw.cpu_gpu.ptx.interpreter.machine import Machine
 from kera_hw.numerics.arrays import Array
 from kera_hw.support import KeraError
+from tests.foreign_ptx import outcomes
 
 TEXT = (Path(__file__).parent / "ptx_texts" / "kernels.ptx").read_text(encoding="utf-8")
 _RANDOM = np.random.default_rng(5)
@@ -108,3 +110,68 @@ def test_a_fused_sum_is_another() -> None:
     found, wanted = _saxpy(text)
     assert found.tobytes() != wanted.tobytes()
     assert np.allclose(found, wanted, rtol=1e-4)
+
+
+# As people write PTX by hand: registers by names of their own, accesses without a space, comments in lines.
+BY_HAND = """.version 6.5
+.target sm_75
+.address_size 64
+/* y = |x - 3| for
+   each thread */
+.visible .entry away(.param .u64 from, .param .u64 to)
+{
+    .reg .u64 in, out, at;
+    .reg .s32 x, negated; .reg .u32 me;
+    .reg .pred below;
+    ld.param.u64 in, [from];
+    ld.param.u64 out, [to];
+    mov.u32 me, %tid.x;
+    mul.wide.u32 at, me, 4;
+    add.u64 in, in, at;
+    add.u64 out, out, at;
+    ld.u32 x, [in];
+    sub.s32 x, x, 3;
+    setp.lt.s32 below, x, 0;
+    @!below bra done;
+    neg.s32 negated, x;
+    mov.b32 x, negated;
+done:
+    st.u32 [out], x;
+    ret;
+}
+"""
+
+
+def test_text_as_it_is_written_by_hand() -> None:
+    values = np.arange(8, dtype=np.int32)
+    assert launch("away", (1, 1), 8, [values, np.zeros_like(values)], 1, BY_HAND).tolist() == [
+        3, 2, 1, 0, 1, 2, 3, 4,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "why"), [
+    ("/* y", "y", "line 4: '|x - 3| for' begins no word"),
+    ("me;\n", "me, at;\n", "line 9: `at` can't be a register here"),
+    ("below;\n", "from;\n", "line 10: `from` can't be a register here"),
+    (".reg .pred", ".shared .b32 x0; .reg .pred", "line 17: `ld.u32` may go to any of several spaces"),
+    ("[in];\n", "[inn];\n", "line 17: there is no `inn`"),
+    ("ld.u32", "ld.volatile.u32", "line 17: `ld.volatile.u32` has modifiers or types of it that"),
+])  # fmt: skip
+def test_what_else_is_written_by_hand_is_refused(before: str, after: str, why: str) -> None:
+    assert before in BY_HAND
+    with pytest.raises(KeraError, match=re.escape(why)) as caught:
+        Machine(BY_HAND.replace(before, after, 1))
+    assert caught.value.diagnostics[0].code == "K0707"
+
+
+def test_outcomes_of_others_tests(tmp_path: Path) -> None:
+    """How `tests.foreign_ptx` reads a table of inputs and results: one right, one wrong, one refused."""
+    rows = [("away", "[1i32]", "[2u32]"), ("gone", "[-0x5_i32]", "[9]"), ("other", "[u8::MAX]", "[f32::NAN]")]
+    for name, *_ in rows:
+        verb = "rcp.rn.f32" if name == "other" else "neg.s32"
+        text = BY_HAND.replace("away", name).replace("neg.s32", verb)
+        (tmp_path / f"{name}.ptx").write_text(text, encoding="utf-8")
+    table = "".join(f"test_ptx!({', '.join(row)});\n" for row in (*rows, ("halves", "[half::ONE]", "[0i32]")))
+    (tmp_path / "mod.rs").write_text(table, encoding="utf-8")
+    found = dict(outcomes(tmp_path))
+    assert found.pop("other").startswith("K0707") and found == {"away": "equal", "gone": "differs"}

@@ -255,7 +255,7 @@ def test_threads_part_at_a_uniform_branch() -> None:
     ("mov.u32 %r0, %clock;", "no register"), ("mov.u32 %r0, %laneid;", "no register"),
     (".reg .b128 %q0;", "no type"), (".shared .b8 s[4] = {1};", "can't begin"), ("{ }", "word"),
     ("call foo;", "no instruction"), ("mov.u32 %r0, 09;", "begins no"), ("mov.u32 %r0, 'a';", "begins no"),
-    (".pragma \"nounroll\";", "begins no"), ("/* */", "begins no"),
+    (".pragma \"nounroll\";", "begins no"), ("/* ", "begins no"),
     ("mov.u32 %r0, 1; ret; mov.u32 %r0, 1;", ""),
 ])  # fmt: skip
 def test_text_that_is_not_known(body: str, said: str) -> None:

@@ -161,8 +161,10 @@ class _Kernel:
             self._declare()
         elif token.text in (".shared", ".local"):
             variable = _variable(tokens, ("shared", "local"))
-            if variable.name in self._variables:
+            if variable.name in self._variables or variable.name in self._registers:
                 refuse(token.line, f"`{variable.name}` is there already.")
+            if self._statements:
+                refuse(token.line, f"`{variable.name}` has to stand before all statements.")
             if variable.data:
                 refuse(token.line, f"`{variable.name}` can't begin with anything.")
             self._variables[variable.name] = variable
@@ -188,7 +190,8 @@ class _Kernel:
                 names = [f"{token.text}{k}" for k in range(tokens.number(1, 1 << 24))]
                 tokens.sign(">")
             for name in names:
-                if not name.startswith("%") or "." in name or name in self._registers:
+                taken = (self._registers, self._params, self._variables, self._outside)
+                if name.startswith(".") or "." in name or any(name in one for one in taken):
                     refuse(token.line, f"`{name}` can't be a register here.")
                 self._registers[name] = kind
             if not tokens.has(","):
@@ -207,7 +210,7 @@ class _Kernel:
     def _statement(self, guard: tuple[str, bool] | None, word: Token | None = None) -> None:
         tokens = self._tokens
         token = word or tokens.take("word")
-        row = instructions().get(token.text)
+        row = instructions().get(token.text) or self._generic(token)
         if row is None:
             known = any(one.split(".")[0] == token.text.split(".")[0] for one in rows())
             what = "modifiers or types of it that are not known" if known else "no instruction that is known"
@@ -229,6 +232,14 @@ class _Kernel:
         tokens.sign(";")
         self._statements.append(Statement(row, tuple(operands), guard, token.line))
 
+    def _generic(self, token: Token) -> Instruction | None:
+        """An access that names no space: to global memory, where the kernel has no other."""
+        verb, _, rest = token.text.partition(".")
+        found = instructions().get(f"{verb}.global.{rest}") if verb in ("ld", "st") else None
+        if found is not None and self._variables:
+            refuse(token.line, f"`{token.text}` may go to any of several spaces; say which.")
+        return found
+
     def _address(self, row: Instruction) -> Address:
         tokens = self._tokens
         tokens.sign("[")
@@ -243,7 +254,7 @@ class _Kernel:
         if space == "param":
             if offset or self._params.get(token.text) != row.kind:
                 refuse(token.line, f"`{token.text}` is no parameter of type .{row.kind}.")
-        elif token.text.startswith("%"):
+        elif token.text in self._registers:
             narrow = space != "global" and self._registers.get(token.text) in ("b32", "u32", "s32")
             self._register(token, "u32" if narrow else "u64", exact=True)
         elif self._variable(token).space != space:
@@ -263,7 +274,8 @@ class _Kernel:
         if token.kind == "word":
             if token.text in SPECIAL and row.name == "mov.u32" and not writes:
                 return token.text
-            if not token.text.startswith("%") and row.name in ("mov.u64", "mov.u32") and not writes:
+            named = token.text in self._registers or token.text.startswith("%")
+            if not named and row.name in ("mov.u64", "mov.u32") and not writes:
                 variable = self._variable(token)
                 if row.name == "mov.u32" and variable.space == "global":
                     refuse(token.line, f"the address of `{token.text}` has 64 bits.")

@@ -9,7 +9,7 @@ from kera_hw.support import Diagnostic, KeraError
 
 MOST_CHARACTERS = 1 << 30
 _TOKEN = re.compile(
-    r"""(?P<space>[ \t\r]+|//[^\n]*)|(?P<line>\n)
+    r"""(?P<space>[ \t\r]+|//[^\n]*)|(?P<line>\n|/\*(?s:.*?)\*/)
     |(?P<float>0[fF][0-9a-fA-F]{8}(?![0-9a-zA-Z_$])|0[dD][0-9a-fA-F]{16}(?![0-9a-zA-Z_$]))
     |(?P<number>-?(?:0[xX][0-9a-fA-F]+|[1-9][0-9]*|0)U?(?![0-9a-zA-Z_$.]))
     |(?P<version>[0-9]+\.[0-9]+)
@@ -39,7 +39,7 @@ def _tokens(text: str) -> list[Token]:
         if match is None:
             refuse(line, f"{text[at : at + 20].split(chr(10))[0]!r} begins no word, number or sign.")
         if match.lastgroup == "line":
-            line += 1
+            line += match.group().count("\n")
         elif match.lastgroup != "space":
             found.append(Token(match.lastgroup or "", match.group(), line))
         at = match.end()
