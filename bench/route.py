@@ -1,10 +1,11 @@
 """Whole programs placed and routed: what the plan foretold beside what came out.
 
-    python -m bench route [FILE.kera[:FUNCTION][@MHZ] ...] [--seed 1] [-o bench/results/route.json]
+    python -m bench route [FILE.kera[:FUNCTION][@MHZ][,ii=N][,dsp=N] ...] [--seed 1] [-o OUT.json]
 
-Each function is planned (at the clock that it gets unasked, or at MHZ), written, and measured by itself
-between registers on an ECP5-85 speed 6. Without names those of bench/programs are. Rows that were measured
-before stay until they are measured again. The table says of every figure how far the estimate was off, and
+Each function is planned (at the clock that it gets unasked, or at MHZ; with options, as `kera build` has
+them), written, and measured by itself between registers on an ECP5-85 speed 6. Without names all rows that
+are known are measured again, and programs of bench/programs without one. Rows that were measured before stay
+until they are measured again. The table says of every figure how far the estimate was off, and
 sets programs beside cores that others wrote by hand for the same (bench/handwritten.toml).
 """
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 import tomllib
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +40,13 @@ Row = dict[str, Any]
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="bench route", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("programs", nargs="*", default=[], metavar="FILE[:FUNCTION][@MHZ]")
+    parser.add_argument("programs", nargs="*", default=[], metavar="FILE[:FUNCTION][@MHZ][,ii=N]")
     parser.add_argument("--seed", type=int, default=1, help="of the placement")
     parser.add_argument("-o", "--out", type=Path, default=HERE / "results" / "route.json")
     options = parser.parse_args(arguments)
     rows: dict[str, Row] = json.loads(options.out.read_text()) if options.out.is_file() else {}
-    names = options.programs or [str(path) for path in sorted((HERE / "programs").glob("*.kera"))]
-    for path, function, clock_mhz in map(_named, names):
-        for row in routed(path, function, clock_mhz, options.seed):
+    for path, function, asked in map(_named, options.programs or _all(rows)):
+        for row in routed(path, function, asked, options.seed):
             rows[key_of(row)] = row
             print(_line(row), file=sys.stderr, flush=True)
             options.out.parent.mkdir(parents=True, exist_ok=True)
@@ -57,20 +58,49 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _named(text: str) -> tuple[Path, str | None, float | None]:
-    match = re.fullmatch(r"(.+?\.kera)(?::(\w+))?(?:@([\d.]+))?", text)
-    if match is None:
-        raise SystemExit(f"bench route: {text} is no FILE.kera[:FUNCTION][@MHZ]")
-    return Path(match[1]), match[2], float(match[3]) if match[3] else None
+def _all(rows: dict[str, Row]) -> list[str]:
+    """What was measured, and programs of which nothing was."""
+    known = [f"{HERE / 'programs'}/{key.replace(':', '.kera:', 1)}" for key in sorted(rows)]
+    programs = {row["program"] for row in rows.values()}
+    fresh = [path for path in sorted((HERE / "programs").glob("*.kera")) if path.stem not in programs]
+    return [*known, *map(str, fresh)]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a row is planned for: a clock, and options by their names on the command line."""
+
+    clock_mhz: float | None = None
+    options: tuple[tuple[str, int], ...] = ()
+
+    def __str__(self) -> str:
+        clock = "" if self.clock_mhz is None else f"@{self.clock_mhz:g}"
+        return clock + "".join(f",{name}={value}" for name, value in self.options)
+
+    @property
+    def target(self) -> TargetOptions:
+        """The same for the planner."""
+        return replace(TargetOptions(clock_mhz=self.clock_mhz), **{_OPTIONS[k]: n for k, n in self.options})
+
+
+_OPTIONS = {"ii": "interval", "dsp": "dsp", "lut": "lut", "bram": "bram", "sites": "sites", "lanes": "lanes"}
+
+
+def _named(text: str) -> tuple[Path, str | None, Asked]:
+    match = re.fullmatch(r"(.+?\.kera)(?::(\w+))?(?:@([\d.]+))?((?:,\w+=\d+)*)", text)
+    options = dict(item.split("=") for item in match[4].split(",")[1:]) if match else {}
+    if match is None or not options.keys() <= _OPTIONS.keys():
+        raise SystemExit(f"bench route: {text} is no FILE.kera[:FUNCTION][@MHZ][,OPTION=N]")
+    asked = tuple(sorted((name, int(value)) for name, value in options.items()))
+    return Path(match[1]), match[2], Asked(float(match[3]) if match[3] else None, asked)
 
 
 def key_of(row: Row) -> str:
     """What a row is about; another measurement of the same takes its place."""
-    asked = f"@{row['asked_mhz']:g}" if row["asked_mhz"] else ""
-    return f"{row['program']}:{row['function']}{asked}"
+    return f"{row['program']}:{row['function']}{row['asked']}"
 
 
-def routed(path: Path, function: str | None, clock_mhz: float | None, seed: int) -> list[Row]:
+def routed(path: Path, function: str | None, asked: Asked, seed: int) -> list[Row]:
     """A row for the function, or for all that the file exports."""
     loaded = load_program(path)
     assert loaded.graph is not None, loaded.diagnostics
@@ -78,10 +108,10 @@ def routed(path: Path, function: str | None, clock_mhz: float | None, seed: int)
     for export in loaded.graph.exports:
         if function not in (None, export.name):
             continue
-        row: Row = {"program": path.stem, "function": export.name, "asked_mhz": clock_mhz}
+        row: Row = {"program": path.stem, "function": export.name, "asked": str(asked)}
         start = time.perf_counter()
         try:
-            design = design_hardware(loaded.graph, export, TargetOptions(clock_mhz=clock_mhz))
+            design = design_hardware(loaded.graph, export, asked.target)
         except KeraError as fault:
             rows.append({**row, "error": fault.diagnostics[0].message})
             continue
