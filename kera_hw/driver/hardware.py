@@ -27,6 +27,7 @@ from kera_hw.graph.nesting import check_nesting
 from kera_hw.loops.program import For, While
 from kera_hw.rtl.emit.naming import module_name, module_refusal
 from kera_hw.rtl.lower import FlatDesign
+from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.division import patience
 from kera_hw.schedule.explain import Refusal
 from kera_hw.schedule.fpga.delay_model import DelayModel
@@ -98,7 +99,8 @@ def _fitting(
             raise KeraError([replace(first, notes=(*first.notes, told)), *rest]) from None
     over = exceeds(found.estimate, options)
     too_large = over is not None or any(item.code == "K0604" for item in found.diagnostics)
-    if options.plan is not None or (found.keeps_loops and over is None):
+    alone = found.keeps_loops and lowering.parts is not None and lowering.parts.is_innermost
+    if options.plan is not None or (alone and over is None):
         return found
     if options.interval is None and not too_large:
         return found
@@ -240,20 +242,40 @@ def _formed(
             return rolled()
         except KeraError:
             return _choose(lowering.mappings, planned, options)
+    found: HardwareDesign | None = None
+    if options.interval is not None:
+        try:
+            found = rolled()
+        except KeraError:
+            found = None
+        if found is not None and _dwarfs(lowering.mappings(options.interval).flat, found):
+            return found
     try:
         flat = _choose(lowering.mappings, planned, options)
     except KeraError as refusal:
         try:
-            return rolled()
+            return found or rolled()
         except KeraError:
             raise refusal from None
-    if options.interval is None:
-        return flat
-    try:
-        found = rolled()
-    except KeraError:
+    if found is None:
         return flat
     return min((flat, found), key=lambda item: merit(item.plan, item.device, options.interval))
+
+
+def _dwarfs(flat: FlatDesign, found: HardwareDesign) -> bool:
+    """Whether the sums of a flat design, which share nothing, are far more than all of another design."""
+    widths = 0
+    for node in flat.region.nodes():
+        if node.opcode in ("integer.mul", "integer.mul_wide", "control.loop"):
+            return False  # these may take turns
+        constant = any(ref.node.opcode == "core.constant" for ref in node.inputs)
+        if node.opcode in ("integer.add", "integer.sub") and not constant:
+            widths += width_of(node.types[0])
+    return widths > _FAR_MORE * found.area
+
+
+_FAR_MORE = 2
+"""Times the sites of one design that carry cells of another are, for its other cells not to matter."""
 
 
 def _most_rounds(loop: For | While) -> int:

@@ -13,19 +13,38 @@ from kera_hw.driver.mapping import Mappings
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.session import optimise, single_export_graph
 from kera_hw.graph import Export, Graph, Store, without_probes
-from kera_hw.loops.program import LoopProgram
+from kera_hw.loops.program import Block, For, LoopProgram, While, statements
 from kera_hw.loops.transforms.planner import planned
 from kera_hw.lower.export import lower_export
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.lower.design import LoweringError
 from kera_hw.rtl.machine.nest_round import RegionDesign, region_designs
 from kera_hw.rtl.machine.nests import MOST_UNROLLED, Regions
-from kera_hw.rtl.machine.parts import Parts, loops_over, parts_of
+from kera_hw.rtl.machine.parts import Parts, loops_over, operation_count, parts_of
 from kera_hw.rtl.machine.raster import NoRaster, Raster
 from kera_hw.rtl.machine.raster_round import RasterRound, raster_of, raster_round
 from kera_hw.rtl.machine.rounds import Region, region_of
 from kera_hw.schedule.fpga.device import find_device
 from kera_hw.support import Diagnostic, KeraError, SourceFile
+
+_LARGEST_ROUND = 1024
+"""Operations of a round whose own loops are unrolled."""
+
+
+def _times(loop: For | While) -> int:
+    return loop.count if isinstance(loop, For) else loop.most
+
+
+def _round_size(loop: For | While) -> int:
+    return operation_count(loop) // max(1, _times(loop))
+
+
+def _rounds_within(loop: For | While) -> int:
+    """Rounds of a loop, or of all loops in it, where one is one too."""
+    keeps = loops_over(MOST_UNROLLED)
+    own = (item for item in statements(Block((loop,))) if item is not loop)
+    inner = sum(_rounds_within(item) for item in own if isinstance(item, (For, While)) and keeps(item))
+    return _times(loop) * max(1, inner)
 
 
 class Lowering:
@@ -70,12 +89,23 @@ class Lowering:
 
     @cached_property
     def parts(self) -> Parts | None:
-        """The program around the loop that stays one; None where there is none, or more than one."""
+        """The program around the loop that stays one; None where there is none, or more than one.
+
+        Loops inside its rounds are unrolled where that makes no large round and the interval is shorter
+        than their rounds, which take turns in a process.
+        """
         try:
             found = parts_of(self.program, loops_over(MOST_UNROLLED))
         except KeraError:
             return None
-        return found if len(found.before) == 1 and found.is_innermost else None
+        if len(found.before) != 1:
+            return None
+        if found.is_innermost:
+            return found
+        ((_, kept),) = found.before
+        interval = self._options.interval
+        hurried = interval is not None and interval < _rounds_within(kept.loop)
+        return found if hurried and _round_size(kept.loop) <= _LARGEST_ROUND else None
 
     def region_designs(self, regions: Regions, interval: int) -> list[RegionDesign]:
         """Rounds of a process's regions, for a round every ``interval`` cycles. Raises KeraError (K06xx)."""

@@ -96,6 +96,20 @@ pub fn branched(seed: u16, key: u16) -> u16 {
     }
     t[0] ^ t[1]
 }
+
+/// Counted, with a loop in every round that would stay one by itself.
+pub fn braided(words: [u16; 8]) -> [u16; 8] {
+    let mut v = words;
+    for i in 0..20 {
+        let mut t = [0u16; 8];
+        for c in 0..8 {
+            let mixed = rotl(v[c], 3) + (v[(c + 1) % 8] ^ (i as u16)) + (v[(c + 3) % 8] & v[(c + 5) % 8]);
+            t[c] = (mixed ^ v[(c + 6) % 8]) + (rotr(v[(c + 2) % 8], 5) | v[c]);
+        }
+        v = t;
+    }
+    v
+}
 """
 ODD = np.array([0.0, -0.0, 1.0, 2.0, np.inf, -np.inf, np.nan, -4.0, 1e-40, 3e38, 7.5], np.float32)
 ITEMS: dict[str, dict[str, Any]] = {
@@ -108,6 +122,7 @@ ITEMS: dict[str, dict[str, Any]] = {
     "root": {"a": ODD},
     "mixed": {"seed": np.arange(9, dtype=np.uint16) * 7919, "key": np.arange(9, dtype=np.uint16) * 257},
     "branched": {"seed": np.arange(9, dtype=np.uint16) * 7919, "key": np.full(9, 30000, np.uint16)},
+    "braided": {"words": np.arange(24, dtype=np.uint16).reshape(3, 8) * 7919},
 }  # fmt: skip
 ENDING = ["collatz", "gcd", "total", "root"]
 
@@ -174,6 +189,14 @@ def test_a_counted_loop_in_a_branch_stores_where_that_is_taken(path: Path) -> No
     executor = RtlExecutor(*exported(path, "branched"), TargetOptions(interval=2000))
     assert executor.design.rounds is not None and executor.design.rounds.count == 100
     assert bits(executor.run(ITEMS["branched"], 9)) == bits(expected(path, "branched"))
+
+
+def test_loops_inside_a_round_are_unrolled_where_they_could_not_take_turns(path: Path) -> None:
+    """Unrolled as a whole, its 20 rounds would take far more; as a process, 160 cycles."""
+    executor = RtlExecutor(*exported(path, "braided"), TargetOptions(interval=22, clock_mhz=80))
+    assert executor.design.rounds is not None and executor.design.rounds.count == 20
+    assert executor.design.pace.initiation_interval <= 22 and executor.design.estimate.lut < 1000
+    assert bits(executor.run(ITEMS["braided"], 3)) == bits(expected(path, "braided"))
 
 
 def test_a_loop_is_unrolled_where_its_rounds_would_take_too_long(path: Path) -> None:
