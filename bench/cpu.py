@@ -42,7 +42,7 @@ def plugin() -> dict[str, Callable[[Inputs], Run]]:
 
 def _factory(program: kera_hw.Program, export: Export) -> Callable[[Inputs], Run]:
     def factory(inputs: Inputs) -> Run:
-        function = program.function(export.name, target="cpu")
+        function = program.function(export.name, target="cpu", threads=1)
         given = {name: inputs[name] for name, _ in export.params}
         shapes = dict(export.params)
         for name, value in given.items():  # an axis of one image is none of ours

@@ -23,6 +23,7 @@ _LANES = "Elements a beat of a tensor over 1,024 bits (default: as many as keep 
 _EMITTER = "text (the default, fast), or amaranth: Verilog by way of one Amaranth design."
 _PLAN = "Make the circuit of this plan (of `kera plan --save`, or a plan.json); its options are the plan's."
 _ISA = "Machine code for this instruction set, whatever `cpu` would choose; the same as a target of its name."
+_THREADS = "Threads that machine code runs on (default: as many as large batches are worth)."
 _TARGETS = {
     "hardware": typer.Option(
         "--target", metavar="fpga:DEVICE", autocompletion=complete.hardware_targets,
@@ -61,6 +62,7 @@ class HardwareRequest:
     sites: int | None = None
     plan: Path | None = None
     isa: str | None = None
+    threads: int | None = None
 
     @property
     def _named(self) -> str | None:
@@ -104,7 +106,7 @@ class HardwareRequest:
         return options_with(
             self.plan, device=device, clock_mhz=clock_of_text(self.clock), latency=self.latency,
             interface=self.interface, interval=self.interval, dsp=self.dsp, emitter=self.emitter,
-            lanes=self.lanes, lut=self.lut, bram=self.bram, sites=self.sites,
+            lanes=self.lanes, lut=self.lut, bram=self.bram, sites=self.sites, threads=self.threads,
         )  # fmt: skip
 
 
@@ -148,6 +150,7 @@ _OPTIONS: dict[str, Any] = {
         Path | None, typer.Option("--plan", metavar="FILE", help=_PLAN, autocompletion=complete.plans)
     ],
     "isa": Annotated[_Text, typer.Option("--isa", metavar="ISA", help=_ISA, autocompletion=complete.isas)],
+    "threads": Annotated[_Number, typer.Option("--threads", metavar="N", help=_THREADS)],
 }
 
 
@@ -160,7 +163,7 @@ def takes_hardware(
     ``without`` names options that the command has no place for.
     """
     options = {"target": Annotated[_Text, _TARGETS[takes]], **_OPTIONS}
-    absent = {*without, *(["isa"] if takes == "hardware" else [])}
+    absent = {*without, *(["isa"] if takes == "hardware" else []), *(["threads"] if takes != "any" else [])}
     options = {name: option for name, option in options.items() if name not in absent}
     defaults = {item.name: item.default for item in fields(HardwareRequest)}
     group = [

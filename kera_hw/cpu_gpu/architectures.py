@@ -23,11 +23,12 @@ from kera_hw.cpu_gpu.x86_64.finish import X86Backend
 from kera_hw.cpu_gpu.x86_64.isa import X86
 from kera_hw.cpu_gpu.x86_64.machine import LEVELS as X86_LEVELS
 from kera_hw.cpu_gpu.x86_64.machine import X86Level
-from kera_hw.loops.program import LoopProgram
+from kera_hw.loops.program import For, LoopProgram
 from kera_hw.schedule.software.layout import Layout
 from kera_hw.schedule.software.vector_loops import Plan
 
-Write = Callable[[LoopProgram, Layout, Plan, Level], Machine]
+Write = Callable[[LoopProgram, Layout, Plan, Level, For | None], Machine]
+"""The function of a program, or of some rounds of one of its loops (``select.function``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +45,28 @@ class Architecture:
     names: Callable[[str], Sequence[str]] = str.split
 
 
-def _x86(program: LoopProgram, layout: Layout, plan: Plan, level: Level) -> Machine:
+def _x86(
+    program: LoopProgram, layout: Layout, plan: Plan, level: Level, divided: For | None
+) -> Machine:
     assert isinstance(level, X86Level)
     isa = X86(Code(), level)
-    select(isa, program, layout, plan)
+    select(isa, program, layout, plan, divided)
     return finish(isa.code, X86Backend(level))
 
 
-def _arm(program: LoopProgram, layout: Layout, plan: Plan, level: Level) -> Machine:
+def _arm(
+    program: LoopProgram, layout: Layout, plan: Plan, level: Level, divided: For | None
+) -> Machine:
     isa = Arm(Code(), level)
-    select(isa, program, layout, plan)
+    select(isa, program, layout, plan, divided)
     return finish(isa.code, ArmBackend())
 
 
-def _riscv(program: LoopProgram, layout: Layout, plan: Plan, level: Level) -> Machine:
+def _riscv(
+    program: LoopProgram, layout: Layout, plan: Plan, level: Level, divided: For | None
+) -> Machine:
     isa = Riscv(Code(), level)
-    select(isa, program, layout, plan)
+    select(isa, program, layout, plan, divided)
     isa.code.items = without_repeats(isa.code.items)
     return finish(isa.code, RiscvBackend())
 

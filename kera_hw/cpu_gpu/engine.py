@@ -15,8 +15,9 @@ from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.cpu_gpu.memory import CodeMemory
 from kera_hw.cpu_gpu.x86_64.doorway import doorway_code
 from kera_hw.graph import Export, Graph
-from kera_hw.loops.program import Buffer
+from kera_hw.loops.program import Buffer, For, LoopProgram
 from kera_hw.lower.export import TABLE as LOOPS
+from kera_hw.schedule.software.interleaving import MOST_COPIES
 from kera_hw.schedule.software.layout import Layout, lay_out, native_dtype
 from kera_hw.schedule.software.native import native_program, rows_of
 from kera_hw.schedule.software.tiling import Registers
@@ -33,7 +34,8 @@ TABLE: TargetTable[object] = replace(LOOPS, name="cpu", noun="machine code")
 
 @dataclass(frozen=True, slots=True)
 class CpuFunction:
-    """Machine code and how to call it; ``vector_loops``: how many loops run several rounds at once."""
+    """Machine code and how to call it; ``vector_loops``: how many loops run several rounds at once.
+    ``grain``: of which the first round is a multiple, where it does some rounds of a loop."""
 
     machine: Machine
     params: tuple[Buffer, ...]
@@ -41,6 +43,7 @@ class CpuFunction:
     layout: Layout
     vector_loops: int
     level: Level
+    grain: int = 1
 
 
 @deep_recursion()
@@ -54,33 +57,46 @@ def compile_export(
     Raises KeraError (K0701, K0705).
     """
     level = level or best_level() or LEVELS[0]
-    beyond = rows_of(level.capabilities)
+    return compile_program(program_of(export, vectors, level, graph), level, vectors)
+
+
+def program_of(
+    export: Export, vectors: bool, level: Level, graph: Graph | None = None
+) -> LoopProgram:
+    """The native program that code for a level is written from."""
     registers = Registers(level.vector_registers, level.vector_bits) if vectors else None
-    program = native_program(export, TABLE, beyond, registers, graph)
+    return native_program(export, TABLE, rows_of(level.capabilities), registers, graph)
+
+
+def compile_program(
+    program: LoopProgram, level: Level, vectors: bool = True, divided: For | None = None
+) -> CpuFunction:
+    """The function of a native program, or of some rounds of its loop that is ``divided``, for one item."""
     plan: Plan = plan_vectors(program, level.vector_bits) if vectors else {}
+    if divided is not None:
+        plan = {key: loop for key, loop in plan.items() if key != id(program)}
     private = frozenset(name for loop in plan.values() for name in loop.private)
     layout = lay_out(program, private, level.vector_bits // 8)
-    machine = ARCHITECTURES[level.architecture].write(program, layout, plan, level)
+    machine = ARCHITECTURES[level.architecture].write(program, layout, plan, level, divided)
     if machine.stack_bytes > MOST_STACK_BYTES:
         needed = f"{machine.stack_bytes:,} bytes of stack"
-        message = f"`{export.name}` needs {needed}; {MOST_STACK_BYTES:,} is the most."
+        message = f"`{program.name}` needs {needed}; {MOST_STACK_BYTES:,} is the most."
         raise KeraError([Diagnostic("K0705", message)])
     params, results = program.of_kind("param"), program.of_kind("result")
-    return CpuFunction(machine, tuple(params), tuple(results), layout, len(plan), level)
+    vector = None if divided is None else plan.get(id(divided))
+    grain = 1 if vector is None else vector.count * MOST_COPIES
+    return CpuFunction(machine, tuple(params), tuple(results), layout, len(plan), level, grain)
 
 
 class Instance:
     """One function with memory of its own."""
 
     def __init__(self, function: CpuFunction) -> None:
-        self._function = function
+        self.function = function
         self._code = CodeMemory(function.machine.code)
         kind = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p)
         self._call = kind(self._code.address)
-        self._arena = np.zeros(function.layout.end, np.uint8)
-        for data in function.layout.data:
-            contents = np.frombuffer(data.contents, np.uint8)
-            self._arena[data.address : data.address + len(contents)] = contents
+        self._arena = new_arena(function.layout)
         self._memory: int = self._arena.ctypes.data
         self.reset()
 
@@ -91,7 +107,7 @@ class Instance:
 
     def doorway(self, leaves: Sequence[Leaf]) -> Doorway | None:
         """A way for Python to call it with one item in arrays, where there is one."""
-        if self._function.level.architecture != "x86-64" or not fields_are_known():
+        if self.function.level.architecture != "x86-64" or not fields_are_known():
             return None
         places = (ctypes.c_void_p * len(leaves))()
         door = Door(tuple(leaves), self.code_address, self._memory, ctypes.addressof(places))
@@ -104,18 +120,27 @@ class Instance:
 
     def reset(self) -> None:
         """The state as it was at first."""
-        for state, first, size_bytes in self._function.layout.resets:
+        for state, first, size_bytes in self.function.layout.resets:
             self._arena[state : state + size_bytes] = self._arena[first : first + size_bytes]
 
     def run(self, params: Sequence[Array], items: int) -> list[Array]:
         """Result leaves of shape (items, *shape) from parameter leaves of such a shape, in native types."""
-        function = self._function
+        function = self.function
         given = [np.ascontiguousarray(param) for param in params]
         results = [np.empty((items, *one.shape), native_dtype(one.element)) for one in function.results]
         places = [one.ctypes.data for one in (*given, *results)]
         ports = (ctypes.c_void_p * len(places))(*places)
         self._call(items, ports, self._memory)
         return results
+
+
+def new_arena(layout: Layout) -> Array:
+    """Memory for one who calls a function, with its constants."""
+    arena = np.zeros(layout.end, np.uint8)
+    for data in layout.data:
+        contents = np.frombuffer(data.contents, np.uint8)
+        arena[data.address : data.address + len(contents)] = contents
+    return arena
 
 
 def missing_features(level: Level = LEVELS[0]) -> tuple[str, ...]:

@@ -146,6 +146,7 @@ DSP = Count("limit of multipliers (`--dsp`)", "blocks", 0, 1_000_000, 8)
 LUT = Count("limit of LUTs (`--lut`)", "LUTs", 1, 100_000_000, 2000)
 BRAM = Count("limit of block RAMs (`--bram`)", "blocks", 0, 1_000_000, 8)
 SITES = Count("limit of sites (`--sites`)", "sites", 1, 100_000_000, 2000)
+THREADS = Count("number of threads (`--threads`)", "threads", 1, 256, 4)
 LANES = Count("number of lanes (`--lanes`)", "elements", 1, 65_530, 4)
 PLACEMENT_SEED = Count("seed of placement (`--seed`)", "", 0, 2**31 - 1, 1)
 VECTOR_SEED = Count("seed of items (`--seed`)", "", 0, 2**63 - 1, 1)
@@ -193,6 +194,10 @@ def clock_of_text(text: str | None) -> float | None:
     return CLOCK_MHZ.check(float(match[1]) * _UNITS_MHZ[(match[2] or "MHz").lower()])
 
 
+APART = frozenset({"plan", "threads"})
+"""Options that say nothing of how a circuit is made: in no saved plan and no receipt."""
+
+
 @dataclass(frozen=True, slots=True)
 class TargetOptions:
     """Requests to any target; a target ignores what it has no use for. Raises KeraError for what none takes.
@@ -200,9 +205,9 @@ class TargetOptions:
     ``device`` is a part's name (`ecp5-85k`). None leaves a choice to the target: ``clock_mhz``, ``latency``
     and ``interval`` (cycles), ``dsp``, ``lut``, ``bram`` and ``sites`` (multiplier blocks, LUTs, block RAMs,
     pairs of LUT and flip-flop that may be used), ``lanes`` (elements a beat of a tensor that is a channel of
-    its own). ``interface`` is one of INTERFACES: valid and ready, clock and data
-    alone, or AXI4-Streams. ``emitter`` is one of EMITTERS: the way to Verilog. ``plan`` is made again instead
-    of a search; the other options are its own.
+    its own), ``threads`` that machine code runs on. ``interface`` is one of INTERFACES: valid and ready,
+    clock and data alone, or AXI4-Streams. ``emitter`` is one of EMITTERS: the way to Verilog. ``plan`` is
+    made again instead of a search; the other options are its own.
     """
 
     device: str = DEFAULT_DEVICE
@@ -216,6 +221,7 @@ class TargetOptions:
     lut: int | None = None
     bram: int | None = None
     sites: int | None = None
+    threads: int | None = None
     plan: GivenPlan | None = None
 
     def __post_init__(self) -> None:
@@ -233,6 +239,7 @@ class TargetOptions:
             "bram": BRAM.check_given(self.bram),
             "sites": SITES.check_given(self.sites),
         }
+        object.__setattr__(self, "threads", THREADS.check_given(self.threads))
         for name, value in checked.items():
             object.__setattr__(self, name, value)
             if self.plan is not None and value != (planned := getattr(self.plan.options, name)):
@@ -257,6 +264,7 @@ class Requests(TypedDict, total=False):
     lut: int | None
     bram: int | None
     sites: int | None
+    threads: int | None
 
 
 def exceeds(estimate: Resources, options: TargetOptions) -> str | None:

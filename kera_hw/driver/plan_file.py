@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from kera_hw.driver.files import read_bytes
-from kera_hw.driver.options import CLOCK_MHZ, DSP, INTERVAL, TargetOptions
+from kera_hw.driver.options import APART, CLOCK_MHZ, DSP, INTERVAL, TargetOptions
 from kera_hw.driver.remembered import Decision, digest_of, read_decision
 from kera_hw.driver.session import single_export_graph
 from kera_hw.support import Diagnostic, KeraError, SourceFile, Span
@@ -48,7 +48,7 @@ class SavedPlan:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data that ``plan_of_data`` reads back."""
-        options = {key: value for key, value in asdict(self.options).items() if key != "plan"}
+        options = {key: value for key, value in asdict(self.options).items() if key not in APART}
         return {
             "format": FORMAT, "function": self.function, "graph": self.graph, "scale": self.scale,
             "options": options, "decision": asdict(self.decision),
@@ -150,7 +150,7 @@ def plan_of_data(data: Mapping[str, Any]) -> SavedPlan:
     for name, kind in (("function", str), ("graph", str), ("options", dict), ("decision", dict)):
         if not isinstance(data[name], kind):
             raise ValueError(name)
-    options = _with_absent(data["options"], TargetOptions, {"plan"})
+    options = _with_absent(data["options"], TargetOptions, APART)
     row = _with_absent(data["decision"], Decision, set())
     row["plan"], row["against"] = row["plan"] or "", list(row["against"] or ())
     decision = read_decision(row)
@@ -163,7 +163,7 @@ def plan_of_data(data: Mapping[str, Any]) -> SavedPlan:
     return SavedPlan(data["function"], data["graph"], TargetOptions(**options), float(scale), decision)
 
 
-def _with_absent(given: Mapping[str, Any], kind: type[Any], without: set[str]) -> dict[str, Any]:
+def _with_absent(given: Mapping[str, Any], kind: type[Any], without: Set[str]) -> dict[str, Any]:
     """All fields of a dataclass, those that TOML cannot hold (None) among them. Raises ValueError."""
     names = [item.name for item in fields(kind) if item.name not in without]
     odd = sorted(set(given) - set(names))

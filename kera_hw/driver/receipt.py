@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
-from kera_hw.driver.options import PLACEMENT_SEED, PRODUCTS, SOFTWARE_PRODUCTS, TargetOptions
+from kera_hw.driver.options import APART, PLACEMENT_SEED, PRODUCTS, SOFTWARE_PRODUCTS, TargetOptions
 from kera_hw.driver.plan_file import SavedPlan, plan_of_data
 from kera_hw.rtl.toolchain.tools import TOOLS, version_of_package
 from kera_hw.support import KeraError
@@ -37,7 +37,7 @@ class Request:
 
     def to_json(self) -> dict[str, Any]:
         given, options = self.options.plan, asdict(replace(self.options, plan=None))
-        del options["plan"]
+        options = {name: value for name, value in options.items() if name not in APART}
         plan = {"plan": given.to_json()} if isinstance(given, SavedPlan) else {}
         return {**options, **plan, "scale": self.scale, "seed": self.seed, "emit": self.emit}
 
@@ -67,7 +67,7 @@ class Receipt:
     @property
     def options(self) -> TargetOptions:
         """What was asked. Raises KeraError for what is no option, or a plan of others."""
-        request, known = self.data["request"], {item.name for item in fields(TargetOptions)} - {"plan"}
+        request, known = self.data["request"], {item.name for item in fields(TargetOptions)} - APART
         plan = plan_of_data(request["plan"]) if "plan" in request else None
         return TargetOptions(**{key: value for key, value in request.items() if key in known}, plan=plan)
 
@@ -130,7 +130,8 @@ def _well_formed(data: Mapping[str, Any]) -> bool:
     request, tools, artefacts = (data.get(key) for key in ("request", "tools", "artefacts"))
     if not (texts and isinstance(request, dict) and isinstance(tools, dict) and isinstance(artefacts, dict)):
         return False
-    wanted = {item.name for item in fields(Request)} - {"options"} | {f.name for f in fields(TargetOptions)}
+    options = {item.name for item in fields(TargetOptions)} - APART
+    wanted = {item.name for item in fields(Request)} - {"options"} | options | {"plan"}
     rows, asked = cast("dict[str, Any]", artefacts), cast("dict[str, Any]", request)
     return (
         set(asked) | {"plan"} == wanted

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 import kera_hw
 from kera_hw.driver.files import write_atomically
+from kera_hw.driver.options import APART
 from kera_hw.rtl.techmap.options import Controls
 from kera_hw.rtl.toolchain.cache import cache_directory
 from kera_hw.rtl.toolchain.tools import version_of_package
@@ -81,7 +82,8 @@ def key_of(fingerprint: str, options: TargetOptions, scale: float) -> str | None
     """The name of the entry for a graph and what is asked; None where nothing is to be kept."""
     if options.plan is not None or os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
         return None
-    parts = (FORMAT, _compiler(), fingerprint, sorted(asdict(options).items()), scale)
+    asked = sorted(item for item in asdict(options).items() if item[0] not in APART)
+    parts = (FORMAT, _compiler(), fingerprint, asked, scale)
     return hashlib.sha3_256(repr(parts).encode()).hexdigest()
 
 

@@ -53,7 +53,7 @@ def _cpu(name: str) -> Loader:
     def load(graph: Graph, export: Export, options: TargetOptions) -> Executor:
         from kera_hw.driver.cpu_target import cpu_executor
 
-        return cpu_executor(graph, export, name)
+        return cpu_executor(graph, export, name, options.threads)
 
     return load
 

@@ -52,6 +52,15 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Rounds of a loop that are known when the function runs: from ``first`` below ``end``."""
+
+    loop: For
+    first: VReg
+    end: VReg
+
+
+@dataclass(frozen=True, slots=True)
 class _Scalar:
     """An operand of a scalar operation."""
 
@@ -97,6 +106,7 @@ class Body(StatementWriter):
         self._inners: set[Var] = set()  # what the loop around carries
         self._copies = 1  # vectors of rounds that are written side by side
         self._copy = 0  # the one that is being written
+        self.part: Part | None = None
 
     # Blocks
 
@@ -408,6 +418,9 @@ class Body(StatementWriter):
 
     def _for(self, loop: For) -> None:
         vector = self._plan.get(id(loop)) if self._vector is None else None
+        if self.part is not None and self.part.loop is loop:
+            self._some_rounds(self.part, vector)
+            return
         if vector is not None and self.in_strips(vector, loop.body):
             self.strips(vector, self.isa.number(0), loop.count, loop.body)
             return
@@ -435,6 +448,33 @@ class Body(StatementWriter):
             self._counted(loop, 0, loop.count, 1)
         self._hand_out(loop.carried)
 
+    def _some_rounds(self, part: Part, vector: VectorLoop | None) -> None:
+        """Vectors of rounds side by side, then one by one, then the rounds that are left."""
+        loop, first = part.loop, part.first
+        if vector is not None and self.in_strips(vector, loop.body):
+            with self.any_from(first, part.end):
+                self.strips(vector, first, part.end, loop.body)
+            return
+        for side in self.widths(vector, loop.body) if vector is not None else ():
+            assert vector is not None
+            step = vector.count * side.copies
+            whole = self.isa.multiple_below(part.end, step)
+            with self.lanes(vector), self.side_by_side(side), self.any_from(first, whole):
+                self._counted(loop, first, whole, step)
+            first = whole
+        with self.any_from(first, part.end):
+            self._counted(loop, first, part.end, 1)
+
+    @contextmanager
+    def any_from(self, first: VReg, end: VReg) -> Generator[None]:
+        """Within it, what is done where there are rounds left."""
+        some, out = self.isa.code.label(), self.isa.code.label()
+        self.isa.branch_below(first, end, some)
+        self.isa.jump(out)
+        self.isa.code.place(some)
+        yield
+        self.isa.code.place(out)
+
     def widths(self, loop: VectorLoop, body: Block) -> tuple[Side, ...]:
         """How many vectors of rounds go side by side, and then one by one."""
         wide = side_by_side(body, loop, self.isa.vector_registers)
@@ -447,14 +487,15 @@ class Body(StatementWriter):
         yield
         self._copies, self._spare = 1, 0
 
-    def _counted(self, loop: For, first: int, end: int, step: int) -> None:
+    def _counted(self, loop: For, first: VReg | int, end: VReg | int, step: int) -> None:
         def body() -> None:
             around, self._inners = self._inners, {one.inner for one in loop.carried}
             self.block(loop.body)
             self._inners = around
             self._advance(loop.carried, loop.body)
 
-        self.rounds(loop.var, self.isa.number(first), end, step, body)
+        begin = self.isa.number(first) if isinstance(first, int) else first
+        self.rounds(loop.var, begin, end, step, body)
 
     def rounds(self, var: Var, first: VReg, end: VReg | int, step: int, body: Callable[[], None]) -> VReg:
         """Rounds from ``first`` in steps below ``end``, one at least; the counter after them."""

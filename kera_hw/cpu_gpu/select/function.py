@@ -2,17 +2,15 @@
 
 ``run(items, ports, arena)``: ``ports`` points to the addresses of parameter leaves, then result leaves, at
 each of which the items' elements follow one another; ``arena`` to the memory of constants, states and
-temporaries.
+temporaries. Of a function that does some rounds of a loop, two words follow the addresses: the first of these
+rounds, a multiple of as many as vectors side by side take at once, and the end of them.
 """
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-
 from kera_hw.cpu_gpu.machine.code import Mem, VReg
-from kera_hw.cpu_gpu.select.body import Body
+from kera_hw.cpu_gpu.select.body import Body, Part
 from kera_hw.cpu_gpu.select.isa import Isa
-from kera_hw.loops.program import LoopProgram
+from kera_hw.loops.program import For, LoopProgram
 from kera_hw.schedule.software.layout import Layout
 from kera_hw.schedule.software.vector_loops import ITEM, Plan
 from kera_hw.types import IntType
@@ -21,8 +19,8 @@ _ADDRESS = IntType(64, False)
 _ADDRESS_BYTES = 8
 
 
-def select(isa: Isa, program: LoopProgram, layout: Layout, plan: Plan) -> None:
-    """Appends the function to the code of ``isa``."""
+def select(isa: Isa, program: LoopProgram, layout: Layout, plan: Plan, divided: For | None = None) -> None:
+    """Appends the function to the code of ``isa``; of the loop that is ``divided`` it does some rounds."""
     items, table, arena = isa.arguments()
     ports = [*program.of_kind("param"), *program.of_kind("result")]
     places = {
@@ -30,25 +28,20 @@ def select(isa: Isa, program: LoopProgram, layout: Layout, plan: Plan) -> None:
         for k, buffer in enumerate(ports)
     }
     body = Body(isa, program, layout, plan, arena, places)
+    if divided is not None:
+        first, end = (
+            isa.load(_ADDRESS, Mem(table, offset=_ADDRESS_BYTES * (len(ports) + k))) for k in range(2)
+        )
+        body.part = Part(divided, first, end)
     loop = plan.get(id(program))
     first = isa.number(0)
 
-    @contextmanager
-    def any_from(first: VReg, end: VReg) -> Generator[None]:
-        """Within it, what is done where there are items left."""
-        some, out = isa.code.label(), isa.code.label()
-        isa.branch_below(first, end, some)
-        isa.jump(out)
-        isa.code.place(some)
-        yield
-        isa.code.place(out)
-
     def items_from(first: VReg, end: VReg, step: int) -> None:
-        with any_from(first, end):
+        with body.any_from(first, end):
             body.rounds(ITEM, first, end, step, lambda: body.block(program.body))
 
     if loop is not None and body.in_strips(loop, program.body):
-        with any_from(first, items):
+        with body.any_from(first, items):
             body.strips(loop, first, items, program.body)
         return
     widths = body.widths(loop, program.body) if loop is not None else ()
