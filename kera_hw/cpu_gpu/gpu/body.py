@@ -27,19 +27,20 @@ from kera_hw.loops.program import (
     While,
 )
 from kera_hw.schedule.software.layout import element_bytes
+from kera_hw.schedule.software.statements import StatementWalk
 from kera_hw.schedule.software.vector_loops import ITEM, flat_terms
 from kera_hw.types import BOOL, BoolType
 
 _BYTE, _WORD = unsigned(8), unsigned(32)
 
 
-class Body(Generic[R]):
+class Body(StatementWalk, Generic[R]):
     """Writes statements. ``places``: of all buffers that they reach. ``byte_products``: how many loops sum
     four products of bytes at a time."""
 
     def __init__(self, writer: Writer[R], program: LoopProgram, places: Mapping[str, Place[R]]) -> None:
+        super().__init__(program)
         self._writer = writer
-        self._buffers = {buffer.name: buffer for buffer in program.buffers}
         outside = (item.buffer for item in program.body.body if isinstance(item, Alloc))
         self._buffers |= {buffer.name: buffer for buffer in outside}
         self._places = places
@@ -81,23 +82,16 @@ class Body(Generic[R]):
     def _statement(self, statement: Statement) -> None:
         if not isinstance(statement, Alloc) and statement.place is not None:
             self._writer.comment(f"{statement.place.path}:{statement.place.line}")
-        match statement:
-            case Op():
-                self._op(statement)
-            case Load(result=result, buffer=name, index=index):
-                buffer = self._buffers[name]
-                self.hold(result, self._writer.load(buffer.element, *self._element(buffer, index)))
-            case Store(buffer=name, index=index, value=value):
-                buffer = self._buffers[name]
-                self._writer.store(buffer.element, *self._element(buffer, index), self.scalar(value))
-            case Alloc(buffer=buffer):
-                self._buffers[buffer.name] = buffer
-            case For():
-                self._for(statement)
-            case While():
-                self._while(statement)
-            case If():
-                self._if(statement)
+        super()._statement(statement)
+
+    def _load(self, load: Load) -> None:
+        buffer = self._buffers[load.buffer]
+        self.hold(load.result, self._writer.load(buffer.element, *self._element(buffer, load.index)))
+
+    def _store(self, store: Store) -> None:
+        buffer = self._buffers[store.buffer]
+        place, steps = self._element(buffer, store.index)
+        self._writer.store(buffer.element, place, steps, self.scalar(store.value))
 
     def _op(self, op: Op) -> None:
         (result,) = op.results

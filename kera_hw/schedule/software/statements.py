@@ -22,36 +22,11 @@ from kera_hw.schedule.software.layout import Layout
 from kera_hw.schedule.software.vector_loops import Plan, VectorLoop, flat_terms
 
 
-class StatementWriter(ABC):
-    """One program's statements. ``_vector`` is the loop of which several rounds are written at once."""
+class StatementWalk(ABC):
+    """One program's statements, each kind by a method. ``_buffers``: those that there are so far."""
 
-    def __init__(self, program: LoopProgram, layout: Layout, plan: Plan) -> None:
-        self._layout = layout
-        self._plan = plan
-        self._buffers = {buffer.name: buffer for buffer in program.buffers}
-        self._vector: VectorLoop | None = None
-
-    @contextmanager
-    def lanes(self, loop: VectorLoop | None):
-        """Within it, statements are written for several rounds of the loop at once."""
-        before, self._vector = self._vector, loop
-        try:
-            yield
-        finally:
-            self._vector = before
-
-    def _varies(self, var: Var) -> bool:
-        """Whether the scalar has a value a lane."""
-        return self._vector is not None and var in self._vector.varying
-
-    def _is_private(self, buffer: Buffer) -> bool:
-        """Whether the temporary has a place a lane."""
-        return self._vector is not None and buffer.name in self._vector.private
-
-    def _moving(self, buffer: Buffer, index: Index) -> dict[Var, int]:
-        """What makes the element another one in each lane, and by how many elements it counts."""
-        _, terms = flat_terms(buffer, index)
-        return {var: c for var, c in terms.items() if self._varies(var)}
+    def __init__(self, program: LoopProgram) -> None:
+        self._buffers: dict[str, Buffer] = {buffer.name: buffer for buffer in program.buffers}
 
     def _statement(self, statement: Statement) -> None:
         match statement:
@@ -82,6 +57,38 @@ class StatementWriter(ABC):
     def _while(self, loop: While) -> None: ...
     @abstractmethod
     def _if(self, branch: If) -> None: ...
+
+
+class StatementWriter(StatementWalk):
+    """The same in lanes. ``_vector`` is the loop of which several rounds are written at once."""
+
+    def __init__(self, program: LoopProgram, layout: Layout, plan: Plan) -> None:
+        super().__init__(program)
+        self._layout = layout
+        self._plan = plan
+        self._vector: VectorLoop | None = None
+
+    @contextmanager
+    def lanes(self, loop: VectorLoop | None):
+        """Within it, statements are written for several rounds of the loop at once."""
+        before, self._vector = self._vector, loop
+        try:
+            yield
+        finally:
+            self._vector = before
+
+    def _varies(self, var: Var) -> bool:
+        """Whether the scalar has a value a lane."""
+        return self._vector is not None and var in self._vector.varying
+
+    def _is_private(self, buffer: Buffer) -> bool:
+        """Whether the temporary has a place a lane."""
+        return self._vector is not None and buffer.name in self._vector.private
+
+    def _moving(self, buffer: Buffer, index: Index) -> dict[Var, int]:
+        """What makes the element another one in each lane, and by how many elements it counts."""
+        _, terms = flat_terms(buffer, index)
+        return {var: c for var, c in terms.items() if self._varies(var)}
 
 
 def results_of(statement: Statement) -> tuple[Var, ...]:
