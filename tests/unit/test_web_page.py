@@ -254,7 +254,11 @@ def test_by_keyboard_alone(kera: Kera, tmp_path: Path) -> None:
             if order[-1] == "in-x":
                 browser.ask("document.activeElement.select()")
                 browser.write("1000, 0, -3")
-        assert order == ["again", "leaf", "view", "width", "play", "in-x", "run"]
+        # How wide a picture is, is asked of a picture alone.
+        assert order == ["again", "leaf", "view", "play", "in-x", "run"]
+        browser.ask("document.getElementById('view').value = 'picture'")
+        assert browser.ask("getComputedStyle(document.getElementById('width')).visibility") == "visible"
+        browser.ask("document.getElementById('view').value = 'series'")
         browser.press("Enter")
         wanted = kera_hw.load(FIR).function("fir").batch(x=np.array([1000, 0, -3], np.int16))
         assert browser.ask("document.getElementById('answer').textContent") == (
