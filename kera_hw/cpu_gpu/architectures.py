@@ -80,10 +80,15 @@ def isa_letters(isa: str) -> Sequence[str]:
 ARCHITECTURES: Mapping[str, Architecture] = {
     one.name: one
     for one in (
-        Architecture("x86-64", frozenset({"x86_64", "AMD64"}), X86_LEVELS, _x86, ElfMachine(62), "flags"),
-        Architecture("aarch64", frozenset({"aarch64"}), (NEON,), _arm, ElfMachine(183), "Features"),
         Architecture(
-            "riscv64", frozenset({"riscv64"}), (RVV,), _riscv, ElfMachine(243, 4), "isa", isa_letters
+            "x86-64", frozenset({"x86_64", "AMD64"}), X86_LEVELS, _x86, ElfMachine(62, {8: 1, 4: 10}), "flags"
+        ),
+        Architecture(
+            "aarch64", frozenset({"aarch64"}), (NEON,), _arm, ElfMachine(183, {8: 257, 4: 258}), "Features"
+        ),
+        Architecture(
+            "riscv64", frozenset({"riscv64"}), (RVV,), _riscv, ElfMachine(243, {8: 2, 4: 1}, 4), "isa",
+            isa_letters,
         ),
     )
 }

@@ -1,32 +1,37 @@
 """Finished code in files that linkers and loaders take: an ELF object, and a shared library.
 
-Code is position independent and holds its own constants, so that neither needs relocations. Sections: code,
-and data that is only read; no page is writable but the library's dynamic table, nor is the stack executable.
+Code is position independent and holds its own constants, so that neither needs relocations but for debuggers.
+Sections: code, data that is only read, and lines of source (``dwarf``); no page is writable but the library's
+dynamic table, nor is the stack executable.
 
 System V Application Binary Interface, chapters 4 and 5, and its supplements for processors.
 """
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from kera_hw.cpu_gpu.dwarf import DebugSection, Row, debug_sections
 
 _PAGE_BYTES = 4096
 _ALIGNMENT_BYTES = 64
 _HEADER_BYTES, _SEGMENT_BYTES, _SYMBOL_BYTES = 64, 56, 24
 _RELOCATABLE, _SHARED = 1, 3
-_PROGBITS, _SYMTAB, _STRTAB, _HASH, _DYNAMIC, _DYNSYM = 1, 2, 3, 5, 6, 11
-_WRITE, _ALLOC, _EXECUTE = 1, 2, 4
+_PROGBITS, _SYMTAB, _STRTAB, _RELA, _HASH, _DYNAMIC, _DYNSYM = 1, 2, 3, 4, 5, 6, 11
+_WRITE, _ALLOC, _EXECUTE, _INFO_LINK = 1, 2, 4, 0x40
 _LOAD, _DYNAMIC_SEGMENT, _GNU_STACK = 1, 2, 0x6474E551
 _R, _RX, _RW = 4, 5, 6
-_FUNCTION, _OBJECT = 2, 1
+_FUNCTION, _OBJECT, _OF_SECTION = 2, 1, 3
 
 
 @dataclass(frozen=True, slots=True)
 class ElfMachine:
-    """What a file is for: ``e_machine``; ``e_flags`` say which calling convention, where several are."""
+    """What a file is for: ``e_machine``; ``e_flags`` say which calling convention, where several are.
+    ``absolute``: relocations to an address of so many bytes."""
 
     number: int
+    absolute: Mapping[int, int]
     flags: int = 0
 
 
@@ -73,17 +78,25 @@ class _Strings:
         return place
 
 
-def object_file(machine: ElfMachine, function: Named, data: Sequence[Named]) -> bytes:
-    """A relocatable object."""
+def object_file(
+    machine: ElfMachine, function: Named, data: Sequence[Named], rows: Sequence[Row] = ()
+) -> bytes:
+    """A relocatable object; ``rows``: the sources of its code."""
     readonly, symbols = _data(function, data, code=1, section=2)
     names = _Strings()
-    table = _symbols(symbols, names, [0, 0])
+    debug = debug_sections(function.name, len(function.contents), list(rows)) if rows else ()
+    numbers = {".text": 1, **{section.name: 6 + k for k, section in enumerate(debug)}}
+    own = _section_symbols(numbers.values())
+    table = _symbols(symbols, names, [0, 0], own)
     sections = [
         _Section(".text", _PROGBITS, _ALLOC | _EXECUTE, function.contents, alignment=_ALIGNMENT_BYTES),
         _Section(".rodata", _PROGBITS, _ALLOC, readonly, alignment=_ALIGNMENT_BYTES),
-        _Section(".symtab", _SYMTAB, 0, table, link=4, info=1, alignment=8, entry_bytes=_SYMBOL_BYTES),
+        _Section(".symtab", _SYMTAB, 0, table, link=4, info=1 + len(numbers), alignment=8,
+                 entry_bytes=_SYMBOL_BYTES),
         _Section(".strtab", _STRTAB, 0, bytes(names.contents)),
         _Section(".note.GNU-stack", _PROGBITS, 0, b""),
+        *(_Section(section.name, _PROGBITS, 0, section.contents) for section in debug),
+        *(_relocations(section, numbers, machine) for section in debug if section.references),
     ]
     out = bytearray(_HEADER_BYTES)
     for section in sections:
@@ -93,8 +106,27 @@ def object_file(machine: ElfMachine, function: Named, data: Sequence[Named]) -> 
     return _with_headers(machine, out, sections, _RELOCATABLE, 0)
 
 
-def shared_library(machine: ElfMachine, name: str, function: Named, data: Sequence[Named]) -> bytes:
-    """A library for the dynamic loader, which is called ``name``."""
+def _section_symbols(numbers: Iterable[int]) -> bytes:
+    """Local symbols of sections, which relocations are counted from."""
+    return b"".join(struct.pack("<IBBHQQ", 0, _OF_SECTION, 0, number, 0, 0) for number in numbers)
+
+
+def _relocations(section: DebugSection, numbers: Mapping[str, int], machine: ElfMachine) -> _Section:
+    """Each against the symbol of the section that it leads to; symbols are in the order of ``numbers``."""
+    places = list(numbers)
+    kinds = machine.absolute
+    contents = b"".join(
+        struct.pack("<QIIq", one.place, kinds[one.size_bytes], places.index(one.target) + 1, 0)
+        for one in section.references
+    )
+    return _Section(f".rela{section.name}", _RELA, _INFO_LINK, contents, link=3, info=numbers[section.name],
+                    alignment=8, entry_bytes=_SYMBOL_BYTES)
+
+
+def shared_library(
+    machine: ElfMachine, name: str, function: Named, data: Sequence[Named], rows: Sequence[Row] = ()
+) -> bytes:
+    """A library for the dynamic loader, which is called ``name``; ``rows``: the sources of its code."""
     readonly, symbols = _data(function, data, code=5, section=4)
     strings = _Strings()
     soname = strings.add(name)
@@ -138,7 +170,13 @@ def shared_library(machine: ElfMachine, name: str, function: Named, data: Sequen
         for kind, flags, start, size, alignment in segments
     )
     out[_HEADER_BYTES : _HEADER_BYTES + len(headers)] = headers
-    return _with_headers(machine, out, [*read, code, dynamic], _SHARED, len(segments))
+    size_bytes = len(function.contents)
+    debug = debug_sections(function.name, size_bytes, list(rows), code.address) if rows else ()
+    more = [_Section(one.name, _PROGBITS, 0, one.contents) for one in debug]
+    for section in more:
+        section.offset = len(out)
+        out += section.contents
+    return _with_headers(machine, out, [*read, code, dynamic, *more], _SHARED, len(segments))
 
 
 def _data(
@@ -154,12 +192,15 @@ def _data(
     return bytes(out), symbols
 
 
-def _symbols(symbols: Sequence[_Symbol], names: _Strings, bases: Sequence[int]) -> bytes:
-    return _table(symbols, [names.add(symbol.name) for symbol in symbols], [0, *bases])
+def _symbols(symbols: Sequence[_Symbol], names: _Strings, bases: Sequence[int], own: bytes) -> bytes:
+    return _table(symbols, [names.add(symbol.name) for symbol in symbols], [0, *bases], own)
 
 
-def _table(symbols: Sequence[_Symbol], names: Sequence[int], bases: Sequence[int]) -> bytes:
-    """Global symbols after the empty one; ``bases``: what is added to the values of each section."""
+def _table(
+    symbols: Sequence[_Symbol], names: Sequence[int], bases: Sequence[int], own: bytes = b""
+) -> bytes:
+    """Global symbols after the empty one and local ones; ``bases``: what is added to the values of each
+    section."""
     rows = [
         struct.pack(
             "<IBBHQQ", name, 1 << 4 | symbol.kind, 0, symbol.section, bases[symbol.section] + symbol.value,
@@ -167,7 +208,7 @@ def _table(symbols: Sequence[_Symbol], names: Sequence[int], bases: Sequence[int
         )
         for symbol, name in zip(symbols, names, strict=True)
     ]
-    return bytes(_SYMBOL_BYTES) + b"".join(rows)
+    return bytes(_SYMBOL_BYTES) + own + b"".join(rows)
 
 
 def _hash_table(names: Sequence[str]) -> bytes:

@@ -8,10 +8,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kera_hw.cpu_gpu.architectures import ARCHITECTURES
+from kera_hw.cpu_gpu.dwarf import rows_of
 from kera_hw.cpu_gpu.elf import Named, object_file, shared_library
 from kera_hw.cpu_gpu.engine import CpuFunction, compile_export
 from kera_hw.driver.cpu_target import code_plan, level_of
-from kera_hw.driver.software import Leaf, Made, leaves_of, notes_on_leaves, to_compile
+from kera_hw.driver.software import Leaf, Made, graph_to_compile, leaves_of, notes_on_leaves
 from kera_hw.graph import Export, Graph, signature, without_probes
 
 ENDINGS = {"obj": ".o", "header": ".h", "so": ".so"}
@@ -24,7 +25,8 @@ _TYPES = {
 
 def make_code(graph: Graph, export: Export, kept: Mapping[str, bytes], target: str) -> Made:
     """What a build writes, for the level that the target is here. Raises KeraError."""
-    function = compile_export(to_compile(graph, export), level=level_of(target))
+    compiled = graph_to_compile(graph, export)
+    function = compile_export(compiled.exports[0], level=level_of(target), graph=compiled)
     plan = cpu_plan(graph, export, function)
     size_bytes, loops = len(function.machine.code), function.vector_loops
     summary = f"{export.name} for {plan['isa']}: {size_bytes:,} bytes, {loops} loops run as vectors"
@@ -53,11 +55,11 @@ def code_files(export: Export, function: CpuFunction, fingerprint: str) -> dict[
     name = export.name
     image = function.layout.image()
     machine = ARCHITECTURES[function.level.architecture].elf
-    kernel = Named(f"{name}_kernel", function.machine.code)
+    kernel, rows = Named(f"{name}_kernel", function.machine.code), rows_of(function.machine)
     data = [Named(f"{name}_image", image), Named(f"{name}_fingerprint", fingerprint.encode() + b"\0")]
     return {
-        f"{name}.o": object_file(machine, kernel, data),
-        f"lib{name}.so": shared_library(machine, f"lib{name}.so", kernel, data),
+        f"{name}.o": object_file(machine, kernel, data, rows),
+        f"lib{name}.so": shared_library(machine, f"lib{name}.so", kernel, data, rows),
         f"{name}.h": _header(export, function, fingerprint, len(image)).encode(),
     }
 
