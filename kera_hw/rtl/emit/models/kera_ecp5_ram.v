@@ -36,20 +36,23 @@ module kera_ecp5_ram #(
     begin
       chunk = 320'd0;
       for (row = 0; row < 16; row = row + 1) begin
-        line = 18'd0;
-        for (digit = 0; digit < 18; digit = digit + 1) begin
-          // Which word of the bank, and which bit of the part.
-          if (PART >= 9) begin
-            word = (16*number + row) * (18/PART) + digit/PART;
-            place = digit % PART;
-          end else begin
-            word = (16*number + row) * (16/PART) + (digit - digit/9)/PART;
-            place = (digit - digit/9) % PART;
+        // Equal words make equal lines, and the first stands for all: Yosys takes seconds for those of a block.
+        if (row == 0 || !UNIFORM) begin
+          line = 18'd0;
+          for (digit = 0; digit < 18; digit = digit + 1) begin
+            // Which word of the bank, and which bit of the part.
+            if (PART >= 9) begin
+              word = (16*number + row) * (18/PART) + digit/PART;
+              place = digit % PART;
+            end else begin
+              word = (16*number + row) * (16/PART) + (digit - digit/9)/PART;
+              place = (digit - digit/9) % PART;
+            end
+            word = word + (bank << DEPTH);
+            place = place + part*PART;
+            if (word < ENTRIES && place < WIDTH && !(PART < 9 && digit % 9 == 8))
+              line[digit] = UNIFORM ? FILL[place] : INITIAL[(UNIFORM ? 0 : word*WIDTH) + place];
           end
-          word = word + (bank << DEPTH);
-          place = place + part*PART;
-          if (word < ENTRIES && place < WIDTH && !(PART < 9 && digit % 9 == 8))
-            line[digit] = UNIFORM ? FILL[place] : INITIAL[(UNIFORM ? 0 : word*WIDTH) + place];
         end
         chunk[20*row +: 18] = line;
       end
