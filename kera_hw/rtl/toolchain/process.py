@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import shlex
 import subprocess
 import tempfile
@@ -147,20 +148,40 @@ def run_tool(
             sink.flush()
         start = sink.tell()
         try:
-            done = subprocess.run(
+            with subprocess.Popen(
                 [os.fspath(part) for part in argv], cwd=cwd, env={**os.environ, **(env or {})},
                 stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT,
-                timeout=timeout_s, check=False,
-            )
+            ) as process:
+                try:
+                    status = _status(process, timeout_s)
+                except:
+                    process.kill()
+                    raise
         except FileNotFoundError as error:
             raise ToolMissing(tool, f"`{os.fspath(argv[0])}` does not exist; see `kera doctor`.") from error
         except subprocess.TimeoutExpired as error:
             raise ToolTimeout(tool, timeout_s, kept) from error
         sink.seek(start)
         log = sink.read().decode("utf-8", "replace")
-    if check and done.returncode:
-        raise ToolFailed(tool, done.returncode, log, kept)
-    return Completed(done.returncode, log, kept)
+    if check and status:
+        raise ToolFailed(tool, status, log, kept)
+    return Completed(status, log, kept)
+
+
+def _status(process: subprocess.Popen[bytes], timeout_s: float) -> int:
+    """The exit status. Raises TimeoutExpired. With a limit, Popen.wait alone looks 20 times a second."""
+    try:
+        handle = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):  # another system, or an old one
+        return process.wait(timeout_s)
+    try:
+        waiting = select.poll()
+        waiting.register(handle, select.POLLIN)
+        if not waiting.poll(1000 * timeout_s):
+            raise subprocess.TimeoutExpired(process.args, timeout_s)
+    finally:
+        os.close(handle)
+    return process.wait()
 
 
 @contextmanager
