@@ -20,6 +20,8 @@ from kera_hw.schedule.fpga.simulate import simulate_netlist
 from tests.icarus import icarus_output
 
 ITEMS = 3000
+FEWER = 1000
+"""For each netlist of refined logic, of which there are up to ten; what is planned is proved besides."""
 BENCH = """
 module bench;
   reg clk = 0, rst = 1, in_valid = 0, out_ready = 0;
@@ -67,8 +69,9 @@ def test_by_hand_and_by_kera_are_equal(name: str, tmp_path: Path) -> None:
     want = simulate_netlist(netlist, given, ITEMS)["out_data"]
     part = find_device("ecp5-85k")
     assert part is not None
+    some = {bus: values[:FEWER] for bus, values in given.items()}
     for _, finer in refined(netlist, DelayModel(part), 5000):
-        assert simulate_netlist(finer, given, ITEMS)["out_data"] == want
+        assert simulate_netlist(finer, some, FEWER)["out_data"] == want[:FEWER]
     low, ports, lines = 0, "", [0] * ITEMS
     for bus, width in flat.in_buses:
         ports += f", .{bus}(item[{low + width - 1}:{low}])"

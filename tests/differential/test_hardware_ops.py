@@ -22,6 +22,7 @@ UNARY = (
     "bits.clz", "bits.ctz",
 )
 SHIFTS = ("bits.shl", "bits.shr", "bits.rotl", "bits.rotr")
+AMOUNTS = tuple(IntType(width, False) for width in (1, 3, 6, 7, 32, 64))
 FORMATS = ((1, 0), (1, 1), (4, 0), (4, 4), (7, 3), (8, 8), (16, 12), (33, 16), (64, 1), (64, 64))
 MODES = ("floor", "trunc", "half_up", "half_even")
 
@@ -100,12 +101,13 @@ def test_carries_selections_and_booleans(width: int) -> None:
         check_edges(store, [kind, kind, BOOL], results)
 
 
+@pytest.mark.parametrize("turn", [0, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("signed", (False, True), ids=("u", "i"))
 @pytest.mark.parametrize("width", WIDTHS)
-def test_shifts_by_any_amount(width: int, signed: bool) -> None:
+def test_shifts_by_any_amount(width: int, signed: bool, turn: int) -> None:
+    """Every width by every other type of amount, signed by those that unsigned is not; then by the rest."""
     kind = IntType(width, signed)
-    for amount in (IntType(1, False), IntType(3, False), IntType(6, False), IntType(7, False),
-                   IntType(32, False), IntType(64, False)):
+    for amount in AMOUNTS[(WIDTHS.index(width) + signed + turn) % 2 :: 2]:
         store = Store()
         a, n = store.param(0, kind), store.param(1, amount)
         few = column(kind, edges(kind))

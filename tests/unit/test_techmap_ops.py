@@ -19,6 +19,8 @@ UNARY = [
     "integer.neg", "integer.abs", "integer.sign", "bits.not", "bits.reverse_bits", "bits.popcount",
     "bits.clz", "bits.ctz",
 ]
+SHIFTS = ["bits.shl", "bits.shr", "bits.rotl", "bits.rotr"]
+AMOUNTS = [IntType(width, False) for width in (3, 7, 32)]
 CASES = [(width, "ecp5-85k") for width in WIDTHS] + [(width, "ice40-hx8k") for width in (1, 8, 33)]
 
 
@@ -43,11 +45,13 @@ def test_unary(opcode: str, width: int) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("opcode", ["bits.shl", "bits.shr", "bits.rotl", "bits.rotr"])
+@pytest.mark.parametrize("opcode", SHIFTS)
 def test_shifts(opcode: str, width: int) -> None:
+    """By constants, and by one type of amount in turn; `test_hardware_ops` tries the edges of all."""
     for signed in (False, True):
         kind = IntType(width, signed)
-        for amount in (IntType(3, False), IntType(7, False), IntType(32, False)):
+        turn = WIDTHS.index(width) + SHIFTS.index(opcode) + signed
+        for amount in AMOUNTS[turn % len(AMOUNTS) :: len(AMOUNTS)]:
             store = Store()
             a, b = store.param(0, kind), store.param(1, amount)
             check(store, [kind, amount], [store.op(opcode, a, b)], count=40)
