@@ -5,7 +5,8 @@ schedules once and has the same plan, instead of dozens to choose from; an entry
 lead to the plan it names, is as good as none. So nothing that is kept can change a circuit.
 
 Entries are JSON below the cache directory (``KERA_CACHE_DIR``), named by the graph, the device and options,
-and the sources of the compiler itself. ``KERA_PLAN_CACHE=off`` does without.
+and the sources of the compiler itself. ``KERA_PLAN_CACHE=off`` does without; a path says
+where they lie instead.
 """
 
 from __future__ import annotations
@@ -79,10 +80,14 @@ def digest_of(netlist: Netlist, plan: Plan) -> str:
 
 
 def key_of(fingerprint: str, options: TargetOptions, scale: float) -> str | None:
-    """The name of the entry for a graph and what is asked; None where nothing is to be kept."""
+    """The name of the entry for a graph and what is asked; None where nothing is to be kept.
+
+    Whatever writes the circuit down, it is the same circuit.
+    """
     if options.plan is not None or os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
         return None
-    asked = sorted(item for item in asdict(options).items() if item[0] not in APART)
+    apart = {*APART, "emitter"}
+    asked = sorted(item for item in asdict(options).items() if item[0] not in apart)
     parts = (FORMAT, _compiler(), fingerprint, asked, scale)
     return hashlib.sha3_256(repr(parts).encode()).hexdigest()
 
@@ -102,7 +107,8 @@ def _compiler() -> str:
 
 
 def _shelf() -> Path:
-    return cache_directory() / "decisions"
+    named = os.environ.get(SWITCH, "")
+    return Path(named) if os.path.isabs(named) else cache_directory() / "decisions"
 
 
 def recall(key: str) -> Decision | None:

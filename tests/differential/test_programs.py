@@ -47,7 +47,7 @@ RECURRENT = ("top_of_book", "biquad")
 # Too large for the device unrolled, or a `while` that may end early: kept loops, an item takes their cycles.
 KEPT_LOOPS = ("sha256", "matmul_i8", "dense_i8", "isqrt", "gcd")
 # As the default makes them these take the simulator a minute to compile: among the long checks.
-LARGE = ("matmul_i8", "dense_i8", "call_price")
+LARGE = ("matmul_i8", "dense_i8", "call_price", "layer")
 FLOATING = [
     "saxpy", "dot_lanes", "dot_tree", "sum_sequential", "matmul_f32", "biquad", "activations", "normalise",
     "mlp", "call_price",
@@ -93,8 +93,13 @@ def _assert_same(actual: Any, expected: Any) -> None:
         np.testing.assert_array_equal(got, want, err_msg=name)
 
 
-@pytest.mark.parametrize("case", ORACLES, ids=lambda case: case.function)
-@pytest.mark.parametrize("target", ["interp", "rtl"])
+@pytest.mark.parametrize(("target", "case"), [
+    pytest.param(
+        target, case, id=f"{target}-{case.function}",
+        marks=pytest.mark.long if target == "rtl" and case.function in LARGE else (),
+    )
+    for target in ("interp", "rtl") for case in ORACLES
+])  # fmt: skip
 def test_own_programs_equal_their_oracles(case: Any, target: str) -> None:
     items = 1000 if target == "interp" else 400
     inputs = case.draw(np.random.default_rng(11), items)

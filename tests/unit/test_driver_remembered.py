@@ -75,6 +75,15 @@ def test_the_same_design_without_a_search(
     monkeypatch.setattr(hardware, "choose", refuse)
     assert everything(made(graph_of(SOURCES[name]), **asked)) == first
     made(graph_of("\n// moved down, and otherwise the same\n\n" + SOURCES[name]), **asked)
+    made(graph, **asked, emitter="amaranth")
+
+
+def test_entries_lie_where_they_are_told_to(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(remembered.SWITCH, str(tmp_path / "others"))
+    made(graph_of(SOURCES["logic"]))
+    assert len(list((tmp_path / "others").iterdir())) == 1 and not shelf.exists()
 
 
 def with_field(name: str, value: object) -> Callable[[bytes], bytes]:

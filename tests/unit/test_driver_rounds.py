@@ -20,6 +20,8 @@ from kera_hw.rtl.sim.bench import Traffic, simulate
 from kera_hw.support import KeraError
 from tests.unit.cli_support import Kera
 
+pytestmark = pytest.mark.usefixtures("searched_once")
+
 PROGRAM = """
 /// Leaves at once for 0 and 1; the greatest count is reached by 27 within bytes, 111.
 pub fn collatz(n: u8) -> (u8, u16, bool) {

@@ -20,6 +20,8 @@ from kera_hw.rtl.toolchain.harness import measure
 from kera_hw.rtl.toolchain.nextpnr import CHIPS
 from kera_hw.rtl.toolchain.verilator import lint
 
+pytestmark = pytest.mark.usefixtures("searched_once")
+
 SOURCES = {
     "counter": "pub stream counter(x: u8) -> u12 { state sum: u12 = 5; sum = sum + (x as u12); sum }",
     "slow": "pub stream slow(x: u8) -> u16 { state y: u16 = 3; y = ((y * y) >> 3) ^ (x as u16); y }",
