@@ -9,7 +9,7 @@ cf. Huang, Chen, Lin and Hsu, "Data path allocation based on bipartite weighted 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from kera_hw.schedule.fpga.bits import Bits, Segment
@@ -21,6 +21,7 @@ from kera_hw.schedule.plan import Lifetime
 
 Kind = Literal["table", "signals", "mixed"]
 """Of a column: constants alone, signals alone, or both."""
+_KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class Turn:
     first: int
     of_phase: tuple[int, ...]
     operands: tuple[Choosing, ...]
+    copy: int = 0
+    """Which of the registers that tell its phase it goes by."""
 
     @property
     def phase_bits(self) -> int:
@@ -70,6 +73,11 @@ class Turn:
     def counted(self) -> tuple[int, int]:
         """What its phase is counted by: the first stage, and the number of phases."""
         return self.first, len(self.of_phase)
+
+    @property
+    def told_by(self) -> tuple[int, int, int]:
+        """The register that tells its phase."""
+        return *self.counted, self.copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +108,32 @@ def turns(netlist: Netlist, placed: Placed) -> tuple[Turn, ...]:
             for k in range(len(netlist.arguments(ordered[0])))
         )
         found.append(Turn(unit, ordered, first, of_phase, operands))
-    return tuple(found)
+    return _copied(found)
+
+
+def _copied(found: Sequence[Turn]) -> tuple[Turn, ...]:
+    """Each with a register for its phase that chooses no more bits than one can drive.
+
+    Operators that choose the same at the same time share multiplexers, which the first of them brings.
+    """
+    known: set[Hashable] = set()
+    bits: dict[tuple[int, int], int] = {}
+    told: list[Turn] = []
+    for turn in found:
+        before = bits.get(turn.counted, 0)
+        for operand in turn.operands:
+            for kind in _KINDS:
+                columns = operand.of_kind(kind)
+                if (turn.counted, kind, columns) not in known:
+                    known.add((turn.counted, kind, columns))
+                    bits[turn.counted] = bits.get(turn.counted, 0) + len(columns)
+        last = max(0, bits.get(turn.counted, 0) - 1)  # one that brings nothing has no register of its own
+        told.append(replace(turn, copy=min(before, last) // MOST_CHOSEN_BITS))
+    return tuple(told)
+
+
+MOST_CHOSEN_BITS = 32
+"""Bits of operands that one register of a phase chooses: each is a load in every LUT of a multiplexer."""
 
 
 def phase_luts(found: Sequence[Turn]) -> int:
@@ -115,15 +148,14 @@ def phase_luts(found: Sequence[Turn]) -> int:
 
 def phase_ffs(found: Sequence[Turn]) -> int:
     """Flip-flops of the phases."""
-    return sum((span - 1).bit_length() for _, span in {turn.counted for turn in found})
+    return sum((span - 1).bit_length() for _, span, _ in {turn.told_by for turn in found})
 
 
 def choice_luts(found: Sequence[Turn], device: Device) -> int:
     """LUTs of all operands' multiplexers; operators that choose the same at the same time share one."""
-    kinds: tuple[Kind, ...] = get_args(Kind)
     groups = {
         (turn.counted, kind, operand.of_kind(kind))
-        for turn in found for operand in turn.operands for kind in kinds
+        for turn in found for operand in turn.operands for kind in _KINDS
     }
     return sum(_tree_luts(column, device) for _, _, columns in groups for column in columns)
 

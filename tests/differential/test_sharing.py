@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -220,6 +221,35 @@ def test_operators_that_choose_the_same_share_the_choice(emitter: Emitter) -> No
     assert one == other and len(one) == 9
     emitted = emit_verilog(netlist, plan, "stream", "ecp5", emitter)
     assert emitter == "amaranth" or emitted.verilog.count("ecp5_mux #(.WIDTH(9)") == 1
+    values = random_inputs(export, ITEMS, 1)
+    expected = result_buses(export, run_export(export, values, ITEMS), ITEMS)
+    run = simulate(emitted, bus_words(emitted, input_buses(export, values, ITEMS)), Traffic(60, 60, 3))
+    assert run.fault is None
+    assert_same(expected, run_buses(emitted, run), "Verilog")
+
+
+def test_many_operands_are_chosen_by_copies_of_a_phase() -> None:
+    """One register would have to reach the multiplexers of all blocks, wherever these stand."""
+    source = (
+        "pub fn f(a: [i8; 4, 4], b: [i8; 4, 4]) -> [i18; 4, 4] {\n"
+        "    let mut sums = [0i18; 4, 4];\n"
+        "    for k in 0..4 { for i in 0..4 { for j in 0..4 {\n"
+        "        sums[i, j] += mul_wide(a[i, k], b[k, j]) as i18;\n    } } }\n    sums\n}\n"
+    )
+    graph = compile_text(SourceFile("f.kera", source.encode()), Path("f.kera")).graph
+    assert graph is not None
+    export = graph.exports[0]
+    netlist = map_design(lower(graph, export), DEVICE.name, CLOCK_PS, MapOptions(turns=4))
+    plan, _ = schedule(netlist, DEVICE, CLOCK_PS, None, 4)
+    assert plan is not None
+    taken = turns(netlist, Placed(plan.stage, plan.available, plan.lifetimes))
+    products = [turn for turn in taken if turn.unit.name.startswith("product")]
+    assert {turn.copy for turn in products} == {0, 1}, "eight operands of 8 bits, 32 bits a register"
+    emitted = emit_verilog(netlist, plan, "stream", "ecp5")
+    kept = re.findall(r"reg (?:\[1:0\] )?(\w*phase\w*);", emitted.verilog)
+    chosen = {name: emitted.verilog.count(f"_sel = {name};") for name in kept}
+    assert [count for name, count in chosen.items() if name.startswith("phase_s0")] == [4, 4]
+    assert emitted.verilog.count("(* keep *) always") == 2
     values = random_inputs(export, ITEMS, 1)
     expected = result_buses(export, run_export(export, values, ITEMS), ITEMS)
     run = simulate(emitted, bus_words(emitted, input_buses(export, values, ITEMS)), Traffic(60, 60, 3))

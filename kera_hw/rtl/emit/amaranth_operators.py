@@ -44,7 +44,7 @@ class Turns:
     ) -> None:
         self._netlist, self._plan, self._builders = netlist, plan, builders
         self._vector, self._holds = vector, holds
-        self._phases: dict[tuple[int, int], Signal] = {}
+        self._phases: dict[tuple[int, int, int], Signal] = {}
         self._chosen: dict[tuple[tuple[int, int], str, tuple[There, ...]], Signal] = {}
 
     def operands(self, turn: Turn, place: Place) -> tuple[Value, ...]:
@@ -55,11 +55,11 @@ class Turns:
         )
 
     def _phase(self, turn: Turn, place: Place) -> Signal:
-        """The register that tells a turn's phase, one for all that go by it."""
-        known = self._phases.get(turn.counted)
+        """The register that tells a turn's phase."""
+        known = self._phases.get(turn.told_by)
         if known is None:
             known = Signal(turn.phase_bits, name=place.fresh(f"phase_s{turn.first}"))
-            self._phases[turn.counted] = known
+            self._phases[turn.told_by] = known
             bits = [
                 Cat(*(self._holds(turn.first + k - 1) for k in turn.phases_with(bit))).any()
                 for bit in range(turn.phase_bits)

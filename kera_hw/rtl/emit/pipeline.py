@@ -42,6 +42,9 @@ def write_datapath(
     """
     return _Writer(netlist, plan, control, style, outside).write(name)
 
+_KEPT = "(* keep *) "
+"""Before a process whose registers synthesis must not make one with others that hold the same."""
+
 
 class _Writer:
     def __init__(
@@ -56,7 +59,7 @@ class _Writer:
         self._places = {place.storage.name: place for place in self._layout.storages}
         self._buses = dict(netlist.inputs)
         self._definitions: list[tuple[Unit, str]] = []  # with their modules
-        self._phases: dict[tuple[int, int], str] = {}
+        self._phases: dict[tuple[int, int, int], str] = {}
         self._chosen: dict[tuple[tuple[int, int], str, tuple[There, ...]], str] = {}
         self._shown: dict[str, str] = {}  # of a unit with several calls: the signal with its result
 
@@ -253,19 +256,21 @@ class _Writer:
         return [*lines, *self._writers.units[type(turn.unit)](turn.unit, start, site)]
 
     def _phase(self, turn: Turn, lines: list[str]) -> str:
-        """The register that tells a turn's phase, one for all that go by it."""
-        name = self._phases.get(turn.counted)
+        """The register that tells a turn's phase; synthesis would make one of all copies, if it might."""
+        name = self._phases.get(turn.told_by)
         if name is None:
-            name = self._phases[turn.counted] = self._layout.fresh(f"phase_s{turn.first}")
+            name = self._phases[turn.told_by] = self._layout.fresh(f"phase_s{turn.first}")
             lines.append(f"reg {declared_range(turn.phase_bits)}{name};")
             bits = [
                 " | ".join(valid_name(turn.first + k - 1) for k in turn.phases_with(bit))
                 for bit in reversed(range(turn.phase_bits))
             ]
             # An item that is offered during a reset is not taken, and counts for nothing.
+            others = (other for other in self._layout.turns.values() if other.counted == turn.counted)
+            kept = _KEPT if any(other.copy for other in others) else ""
             enabled = "if (advance) " if self._control.advance else ""
             lines += [
-                "always @(posedge clk)", f"  if (rst) {name} <= {constant(0, turn.phase_bits)};",
+                f"{kept}always @(posedge clk)", f"  if (rst) {name} <= {constant(0, turn.phase_bits)};",
                 f"  else {enabled}{name} <= {{{', '.join(bits)}}};",
             ]
         return name

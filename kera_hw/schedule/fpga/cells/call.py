@@ -87,6 +87,10 @@ class Unit(ABC):
         """DSP tiles that it takes."""
         return 0
 
+    def from_block(self, device: Device) -> bool:
+        """Whether its result comes out of a DSP block; see ``Cell.from_block``."""
+        return False
+
     @abstractmethod
     def evaluate(self, operands: Sequence[Value]) -> Value: ...
 
@@ -127,6 +131,9 @@ class Call(Cell):
 
     def clk_to_q_ps(self, device: Device, wire_ps: int) -> int:
         return self.unit.clk_to_q_ps(device)
+
+    def from_block(self, device: Device) -> bool:
+        return self.unit.from_block(device)
 
     def luts(self, device: Device, read: int = -1) -> float:
         """Those beside the unit's own, which count once however many calls it has."""

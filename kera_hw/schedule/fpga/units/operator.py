@@ -63,6 +63,9 @@ class Operator(Unit):
     def clk_to_q_ps(self, device: Device) -> int:
         return self.cell.clk_to_q_ps(device, 0)
 
+    def from_block(self, device: Device) -> bool:
+        return self.cell.from_block(device) and not self.registers
+
     def luts(self, device: Device) -> float:
         return self.cell.luts(device)
 
