@@ -27,6 +27,8 @@ Digit = tuple[int, int, int]
 Span = tuple[int, int]
 Pattern = tuple[int, int, int, int]
 """First variable, second variable, shift of the second against the first, product of their signs."""
+Sum = tuple[tuple[int, int], ...]
+"""Variable and coefficient of every term."""
 
 
 _NOISE = 0.05
@@ -74,12 +76,12 @@ def _fewest(value: int, count: int) -> tuple[tuple[tuple[int, int], ...], ...]:
     return tuple(found)
 
 
-def _recoded(targets: Sequence[Target], chooser: random.Random) -> list[list[Digit]]:
-    """The digits of every target, half of the coefficients written another way."""
+def _recoded(sums: Sequence[Sum], chooser: random.Random) -> list[list[Digit]]:
+    """The digits of every sum, half of the coefficients written another way."""
     rows: list[list[Digit]] = []
-    for target in targets:
+    for terms in sums:
         row: list[Digit] = []
-        for variable, value in target.terms.items():
+        for variable, value in terms:
             digits = signed_digits(value) if chooser.random() < 0.5 else chooser.choice(other_digits(value))
             row.extend((variable, s, g) for s, g in digits)
         rows.append(row)
@@ -99,9 +101,9 @@ class Target:
     origin: Origin | None = None
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Plan:
-    """Digits of every output, and the variables made on the way: pairs of earlier ones."""
+    """Digits of every output, and the variables made on the way: pairs of earlier ones. Shared: it stays."""
 
     rows: list[list[Digit]]
     ranges: list[tuple[int, int]]
@@ -132,7 +134,9 @@ def _pattern(a: Digit, b: Digit) -> Pattern:
 class _Extraction:
     """Takes out the pattern that saves most until none occurs twice; counts follow the rows."""
 
-    def __init__(self, rows: list[list[Digit]], ranges: list[Span], chooser: random.Random | None) -> None:
+    def __init__(
+        self, rows: list[list[Digit]], ranges: Sequence[Span], chooser: random.Random | None
+    ) -> None:
         self.ranges = list(ranges)
         self.chooser = chooser
         self.noise = _NOISE if chooser is None or chooser.random() < 0.5 else 2 * _NOISE
@@ -246,11 +250,14 @@ def estimate(ranges: list[tuple[int, int]], targets: Sequence[Target]) -> int:
     return _tree_cost(_plan(targets, ranges, 0))
 
 
-def _plan(targets: Sequence[Target], ranges: list[tuple[int, int]], tries: int) -> _Plan:
-    rows = [
-        [(variable, s, g) for variable, c in target.terms.items() for s, g in signed_digits(c)]
-        for target in targets
-    ]
+def _plan(targets: Sequence[Target], ranges: list[Span], tries: int) -> _Plan:
+    return _planned(tuple([tuple(target.terms.items()) for target in targets]), tuple(ranges), tries)
+
+
+@lru_cache(maxsize=4096)
+def _planned(sums: tuple[Sum, ...], ranges: tuple[Span, ...], tries: int) -> _Plan:
+    """What the net says nothing of: a design is mapped many times, and its sums are the same each time."""
+    rows = [[(variable, s, g) for variable, c in terms for s, g in signed_digits(c)] for terms in sums]
     size = sum(len(row) for row in rows)
     if max((len(row) for row in rows), default=0) > _LONGEST_SEARCHED:
         return _Plan(rows, list(ranges))
@@ -259,7 +266,7 @@ def _plan(targets: Sequence[Target], ranges: list[tuple[int, int]], tries: int) 
     attempts = 0 if not best.made else min(tries, 8000 // (size + 1), 1_500_000 // (size * size))
     for seed in range(attempts):
         chooser = random.Random(seed)
-        mixed = _recoded(targets, chooser) if seed % 2 else rows
+        mixed = _recoded(sums, chooser) if seed % 2 else rows
         plan = _Extraction(mixed, ranges, chooser).run()
         cost = _tree_cost(plan)
         if cost < best_cost:
