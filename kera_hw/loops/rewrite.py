@@ -1,7 +1,7 @@
 """Changing loop programs: substitution, fresh copies, and a statement replaced where it stands."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import is_
 
@@ -281,6 +281,21 @@ def replaced(block: Block, change: Change) -> Block | None:
             if found is not None:
                 whole = with_block(statement, which, found)
                 return replace(block, body=(*block.body[:place], whole, *block.body[place + 1 :]))
+    return None
+
+
+def exchanged(block: Block, target: Statement, instead: Callable[[], Sequence[Statement]]) -> Block | None:
+    """The block with others in the place of one statement, wherever it stands; None if it does not."""
+    for place, statement in enumerate(block.body):
+        if statement is target:
+            return Block((*block.body[:place], *instead(), *block.body[place + 1 :]), block.yields)
+        if isinstance(statement, (Op, Load, Store)):
+            continue
+        for which, inner in enumerate(blocks_of(statement)):
+            found = exchanged(inner, target, instead)
+            if found is not None:
+                whole = with_block(statement, which, found)
+                return Block((*block.body[:place], whole, *block.body[place + 1 :]), block.yields)
     return None
 
 

@@ -25,7 +25,6 @@ from kera_hw.cpu_gpu.machine.code import (
     Part,
     RegClass,
     VReg,
-    accesses,
 )
 from kera_hw.cpu_gpu.machine.rewrite import RewriteStep, rewritten, written_registers
 from kera_hw.support import Diagnostic, KeraError
@@ -127,7 +126,7 @@ def _alive(code: Code) -> list[Inst | Mark]:
 
 
 def _reads(item: Inst | Mark) -> Iterator[tuple[VReg, int]]:
-    for register, role in accesses(item) if isinstance(item, Inst) else ():
+    for register, role in item.accesses if isinstance(item, Inst) else ():
         if isinstance(register, VReg) and role == "r":
             yield register, 1
 
@@ -135,7 +134,7 @@ def _reads(item: Inst | Mark) -> Iterator[tuple[VReg, int]]:
 def _unread(item: Inst, reads: Mapping[VReg, int]) -> bool:
     """Whether all that an instruction gives is in registers that nobody reads."""
     results = [operand for operand, role in zip(item.operands, item.roles) if role != "r"]
-    registers = [register for register, role in accesses(item) if role != "r"]
+    registers = [register for register, role in item.accesses if role != "r"]
     only = len(registers) == len(results)  # else there is vcc among them
     return only and all(isinstance(one, VReg) and not reads.get(one) for one in registers)
 

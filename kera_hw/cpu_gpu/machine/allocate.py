@@ -24,7 +24,6 @@ from kera_hw.cpu_gpu.machine.code import (
     Reg,
     RegClass,
     VReg,
-    accesses,
 )
 
 _LOOP_WEIGHT = 8.0
@@ -85,7 +84,7 @@ def intervals(items: Sequence[Item], moves: frozenset[str]) -> list[Interval]:
                 loop, depth = loop.around, depth - 1
             worth = _LOOP_WEIGHT ** min(depth, _DEEPEST)
             continue
-        for register, _ in accesses(item):
+        for register, _ in item.accesses:
             if isinstance(register, VReg):
                 one = found.get(register)
                 if one is None:
@@ -163,7 +162,7 @@ def _slots(spilled: Sequence[Interval]) -> tuple[dict[VReg, int], int]:
 
 def touched(inst: Inst) -> list[VReg]:
     """The virtual registers of an instruction, each once."""
-    return list(dict.fromkeys([reg for reg, _ in accesses(inst) if isinstance(reg, VReg)]))
+    return list(dict.fromkeys([reg for reg, _ in inst.accesses if isinstance(reg, VReg)]))
 
 
 def replaced(operand: Operand, by: Mapping[VReg, Reg]) -> Operand:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kera_hw.cpu_gpu.machine.allocate import Allocation
-from kera_hw.cpu_gpu.machine.code import Fixed, Inst, Label, Mark, VReg, accesses
+from kera_hw.cpu_gpu.machine.code import Fixed, Inst, Label, Mark, VReg
 from kera_hw.cpu_gpu.machine.rewrite import RewriteStep
 
 Place = Fixed | int
@@ -138,7 +138,7 @@ def _accesses(before: Inst, after: Inst | None) -> _Accesses:
     assert after is not None
     reads: list[tuple[VReg, Fixed]] = []
     writes: list[tuple[VReg | None, Fixed]] = []
-    for (meant, role), (register, _) in zip(accesses(before), accesses(after), strict=True):
+    for (meant, role), (register, _) in zip(before.accesses, after.accesses, strict=True):
         value = meant if isinstance(meant, VReg) else None
         if role == "r" and value is None:
             continue

@@ -7,10 +7,9 @@ next value of what it carries, so that an accumulator is changed in place.
 from __future__ import annotations
 
 from bisect import bisect_right
-from operator import is_
 
 from kera_hw.cpu_gpu.machine.allocate import replaced, touched
-from kera_hw.cpu_gpu.machine.code import Code, Inst, Item, Label, Mark, Reg, RegClass, VReg, accesses
+from kera_hw.cpu_gpu.machine.code import Code, Inst, Item, Label, Mark, Reg, RegClass, VReg
 
 
 def coalesce(code: Code, moves: frozenset[str]) -> None:
@@ -21,7 +20,10 @@ def coalesce(code: Code, moves: frozenset[str]) -> None:
         if isinstance(item, Inst) and item.op in moves and found.is_one(item, place)
     }
     if gone:
-        code.items = [found.renamed(item) for k, item in enumerate(code.items) if k not in gone]
+        code.items = [
+            found.renamed(item) if k in found.changed else item
+            for k, item in enumerate(code.items) if k not in gone
+        ]
 
 
 class _Coalescing:
@@ -30,6 +32,8 @@ class _Coalescing:
         self._named = _places(items)
         self._ends = [k for k, item in enumerate(items) if _is_control(item)]
         self._names: dict[VReg, VReg] = {}
+        self.changed: set[int] = set()
+        """Where registers are named that have another name now."""
 
     def _name(self, register: VReg) -> VReg:
         while register in self._names:
@@ -49,12 +53,14 @@ class _Coalescing:
             return False
         maker = self._items[made]
         assert isinstance(maker, Inst)
-        roles = [role for register, role in accesses(maker) if self._is(register, source)]
+        roles = [role for register, role in maker.accesses if self._is(register, source)]
         # What makes the source may read the target, for the last time.
         named = self._named[target]
         if roles != ["w"] or named[bisect_right(named, made)] != place:
             return False
-        self._named[target] = sorted({*named, *self._named.pop(source)} - {place})
+        places = self._named.pop(source)
+        self.changed.update(places)
+        self._named[target] = sorted({*named, *places} - {place})
         self._names[source] = target
         return True
 
@@ -69,8 +75,6 @@ class _Coalescing:
         if isinstance(item, Mark):
             return item
         by = {register: self._name(register) for register in touched(item)}
-        if all(map(is_, by, by.values())):
-            return item
         operands = tuple([replaced(operand, by) for operand in item.operands])
         return Inst(item.op, operands, item.roles, item.size_bits, item.comment, item.place)
 

@@ -91,7 +91,7 @@ class Inst:
     """``op`` is a row of the target's table; ``roles`` says of each operand if it is read, written or both.
 
     ``size_bits``: of a general register's part, or of a vector. ``comment``: for readers of text. ``place``:
-    the source that it is for, where that is known.
+    the source that it is for, where that is known. Operands and roles stay what they are.
     """
 
     op: str
@@ -100,6 +100,14 @@ class Inst:
     size_bits: int = 64
     comment: str = ""
     place: Origin | None = None
+    _accesses: list[tuple[Reg, str]] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def accesses(self) -> list[tuple[Reg, str]]:
+        """Registers that it reads ("r"), writes ("w") or both ("m"); addresses are read. Not for changing."""
+        if self._accesses is None:
+            self._accesses = _accesses(self.operands, self.roles)
+        return self._accesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +151,9 @@ class Code:
         return Mem(None, label=label.number)
 
 
-def accesses(inst: Inst) -> list[tuple[Reg, str]]:
-    """Registers that an instruction reads ("r"), writes ("w") or both ("m"); addresses are read."""
+def _accesses(operands: tuple[Operand, ...], roles: tuple[str, ...]) -> list[tuple[Reg, str]]:
     found: list[tuple[Reg, str]] = []
-    for operand, role in zip(inst.operands, inst.roles):
+    for operand, role in zip(operands, roles):
         if isinstance(operand, (VReg, Fixed)):
             found.append((operand, role))
         elif isinstance(operand, Mem):

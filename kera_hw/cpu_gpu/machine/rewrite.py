@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kera_hw.cpu_gpu.machine.allocate import Allocation, RegisterFile, replaced, touched
-from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Item, Mark, Reg, VReg, accesses
+from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Item, Mark, Reg, VReg
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def _fixed(register: Reg) -> Fixed:
 def _roles(inst: Inst) -> dict[VReg, str]:
     """Of a register that is read here and written there: both."""
     found: dict[VReg, str] = {}
-    for register, role in accesses(inst):
+    for register, role in inst.accesses:
         if isinstance(register, VReg):
             before = found.get(register)
             found[register] = role if before in (None, role) else "m"
@@ -68,6 +68,6 @@ def written_registers(steps: list[RewriteStep]) -> set[Fixed]:
     return {
         register
         for step in steps if step.after is not None
-        for register, role in accesses(step.after)
+        for register, role in step.after.accesses
         if role != "r" and isinstance(register, Fixed)
     } | {step.register for step in steps if step.register is not None}

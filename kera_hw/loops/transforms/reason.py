@@ -17,7 +17,7 @@ from kera_hw.loops.program import (
     Storage,
     statements,
 )
-from kera_hw.loops.rewrite import replaced
+from kera_hw.loops.rewrite import exchanged, replaced
 
 
 class Refused(Exception):
@@ -90,9 +90,6 @@ def with_schedule(program: LoopProgram, name: str, schedule: Schedule) -> LoopPr
 def _with_loop(
     program: LoopProgram, loop: For, change: Callable[[For], list[Statement]]
 ) -> LoopProgram:
-    def at(block: Block, place: int) -> list[Statement] | None:
-        return change(loop) if block.body[place] is loop else None
-
-    body = replaced(program.body, at)
+    body = exchanged(program.body, loop, lambda: change(loop))
     assert body is not None
     return replace(program, body=body)

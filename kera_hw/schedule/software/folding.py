@@ -67,8 +67,10 @@ class Counters:
     def note(self, op: Op) -> None:
         """A sum of counters, where it does not wrap."""
         (result,) = op.results
+        if result.type != COUNTER:
+            return
         a, b = (*map(self._affine, op.operands), None, None)[:2]
-        if result.type != COUNTER or a is None or b is None:
+        if a is None or b is None:
             return
         found: Affine | None = None
         match op.opcode:
@@ -86,8 +88,8 @@ class Counters:
     def _affine(self, operand: Operand) -> Affine | None:
         if operand.type != COUNTER:
             return None
-        whole = as_affine(operand)
-        return whole.replace(self._sums)
+        known = self._sums.get(operand) if isinstance(operand, Var) else None
+        return as_affine(operand) if known is None else known
 
     def fits(self, expression: Affine, within: Interval) -> bool:
         span = affine_span(expression, self.spans)
@@ -141,22 +143,22 @@ class _Folding:
 
     def _op(self, op: Op, known: Known, made: list[Statement]) -> None:
         (result,) = op.results
-        found = self._decided(op)
-        if found is None and self._settled and asks(op):
-            op = self._short(op, known, made)
-        key = (op.opcode, op.operands, op.attrs, result.type)
-        found = found or known.get(key)
-        if found is not None:
+        difference = self._counters.difference(op) if asks(op) else None
+        found = self._decided(op, difference)
+        if found is None:
+            if self._settled and difference is not None:
+                op = self._short(op, difference, known, made)
+            found = known.setdefault((op.opcode, op.operands, op.attrs, result.type), result)
+        if found is not result:
             self._copier.values[result] = found
             return
-        known[key] = result
         made.append(op)
         self._counters.note(op)
 
-    def _decided(self, op: Op) -> Operand | None:
-        """What an operation gives, if ranges or constants tell."""
+    def _decided(self, op: Op, difference: Affine | None) -> Operand | None:
+        """What an operation gives, if ranges or constants tell; it compares counters that differ so."""
         operands, verb = op.operands, op.opcode.partition(".")[2]
-        if asks(op) and (difference := self._counters.difference(op)) is not None:
+        if difference is not None:
             span = affine_span(difference, self._counters.spans)
             found = None if span is None else answer(verb, span)
             return None if found is None else Literal(BOOL, int(found))
@@ -169,12 +171,11 @@ class _Folding:
             return operands[1] if operands[0].bits else operands[2]
         return None
 
-    def _short(self, op: Op, known: Known, made: list[Statement]) -> Op:
+    def _short(self, op: Op, difference: Affine, known: Known, made: list[Statement]) -> Op:
         """The same question of one counter in 32 bits."""
-        difference, verb = self._counters.difference(op), op.opcode.partition(".")[2]
-        terms = dict(difference.terms) if difference is not None else {}
+        terms, verb = dict(difference.terms), op.opcode.partition(".")[2]
         lane = next((var for var in reversed(self._lanes) if terms.get(var) in (1, -1)), None)
-        if difference is None or lane is None:
+        if lane is None:
             return op
         rest = difference - of_var(lane) * terms[lane]
         if terms[lane] == 1:  # lane + rest ? 0

@@ -189,6 +189,8 @@ def _innermost(
     """Whether some loop inside is taken."""
     any_taken = False
     for statement in block.body:
+        if isinstance(statement, (Op, Load, Store)):
+            continue
         if isinstance(statement, Alloc):
             buffers[statement.buffer.name] = statement.buffer
         taken = [_innermost(inner, buffers, found, vector_bits) for inner in blocks_of(statement)]
