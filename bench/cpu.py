@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ import numpy as np
 
 import kera_hw
 from kera_hw.graph import Export
+from kera_hw.types import TensorType, numpy_dtype
 
 HERE = Path(__file__).parent
 SOURCE = HERE / "data" / "cpu.kera"
@@ -46,8 +48,10 @@ def _factory(program: kera_hw.Program, export: Export) -> Callable[[Inputs], Run
         given = {name: inputs[name] for name, _ in export.params}
         shapes = dict(export.params)
         for name, value in given.items():  # an axis of one image is none of ours
-            wanted = getattr(shapes[name], "shape", ())
-            given[name] = np.ascontiguousarray(value).reshape(wanted) if wanted else value
+            wanted = shapes[name]
+            if isinstance(wanted, TensorType):  # a message may be in words of another length
+                words = np.ascontiguousarray(value).view(numpy_dtype(wanted.element))
+                given[name] = words.reshape(wanted.shape)
         first = function(**given)
         if not isinstance(first, np.ndarray):
             return lambda: function(**given)
@@ -112,6 +116,10 @@ def _matmul_int(A: Any, B: Any) -> Any:
     return np.matmul(A, B, dtype=np.int32)
 
 
+def _crc(x: Any) -> Any:
+    return zlib.crc32(x)
+
+
 def _chain(x: Any, a: Any, b: Any, c: Any) -> Any:
     return np.maximum(x * a + b, 0) * c
 
@@ -121,7 +129,7 @@ NUMPY: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("mm_f32_256", "mm_f32_512", "mm_f32_1024"), _matmul),
     "mm_i8_512": _matmul_int,
     "softmax": _softmax, "layernorm": _layernorm, "sum_16m": np.sum, "fir16": _fir, "exp_1m": np.exp,
-    "tanh_1m": np.tanh, "gelu_1m": _gelu, "hash16": _hash, "mlp_b1": _mlp, "mlp_b64": _mlp,
+    "tanh_1m": np.tanh, "crc32": _crc, "gelu_1m": _gelu, "hash16": _hash, "mlp_b1": _mlp, "mlp_b64": _mlp,
 }
 
 

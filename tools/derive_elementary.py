@@ -323,7 +323,6 @@ STEPS = 16
 
 
 def fused_exponentials(out: Writer) -> None:
-    half = mp.log(2) / (2 * STEPS) + mpf(2) ** -20
     out.note(
         "2^(j/16): entry j as bits, less j in the place of the exponent's sixteenths; k = 16 n + j in that "
         "place\n# added, it is 2^(k/16)."
@@ -331,14 +330,19 @@ def fused_exponentials(out: Writer) -> None:
     powers = [to_f64(mp.power(2, mpf(j) / STEPS)) for j in range(STEPS)]
     bits = [int.from_bytes(struct.pack("<d", float(value)), "little") for value in powers]
     out.words("POWERS", [word - (j << 48) for j, word in enumerate(bits)])
-    out.note("exp: x = k ln 2 / 16 + r. e^r = 1 + (r + r^2 * polynomial).")
+    out.note("exp, exp2: x = (k + r) ln 2 / 16, x = (k + r) / 16. 2^(r/16) = 1 + r * polynomial.")
     out.number("STEPS_OF_E", to_f64(STEPS / mp.log(2)))
-    high = to_f64(mp.log(2) / STEPS)
-    out.number("STEP_HIGH", high)
-    out.number("STEP_LOW", to_f64(mp.log(2) / STEPS - high))
-    tail = fit(lambda r: (mp.exp(r) - 1 - r) / r**2, -half, half, 4)
+    half = mpf("0.5") + mpf(2) ** -20
+    tail = fit(lambda r: (mp.power(2, r / STEPS) - 1) / r, -half, half, 5)
     out.numbers("EXP", tail)
-    error = error_bits(lambda r: 1 + r + r * r * horner(tail, r), mp.exp, -half, half)
+    error = error_bits(lambda r: 1 + r * horner(tail, r), lambda r: mp.power(2, r / STEPS), -half, half)
+    out.lines.append(f"# relative error {error}")
+    out.note("tanh: x = k ln 2 / 32 + r. e^2r = 1 + r * polynomial.")
+    out.number("HALF_STEP", to_f64(mp.log(2) / (2 * STEPS)))
+    half = mp.log(2) / (4 * STEPS) + mpf(2) ** -20
+    tail = [mpf(2), *fit(lambda r: (mp.exp(2 * r) - 1 - 2 * r) / r**2, -half, half, 4)]
+    out.numbers("TANH", tail)
+    error = error_bits(lambda r: 1 + r * horner(tail, r), lambda r: mp.exp(2 * r), -half, half)
     out.lines.append(f"# relative error {error}")
     out.note("exp2: x = k / 16 + r. 2^r = 1 + r * polynomial.")
     half = mpf(1) / (2 * STEPS)

@@ -93,3 +93,19 @@ pub fn long(x: {tensor}, y: {tensor}) -> {tensor} {{ x * y }}
     for export in _exports(tmp_path, source):
         pair = [random.integers(0, 1 << 64, (ITEMS, LANES), np.uint64) for _ in range(2)]
         _check(export, processor, pair)
+
+
+def test_products_without_carries(processor: Processor, tmp_path: Path) -> None:
+    """In lanes and alone, by a number that is known and by one that is not, of halves and of whole words."""
+    source = f"""
+pub fn words(x: [u64; {LANES}], y: u64) -> [u64; {LANES}] {{ clmul(x, x >> 3) ^ clmul(x, y) }}
+pub fn known(x: [u64; {LANES}], y: u64) -> [u64; {LANES}] {{
+    clmul(x & 0xffff_ffff, 0xce33_71cb) ^ clmul(x >> 32, y)
+}}
+pub fn halves(x: [u32; {LANES}], y: u32) -> [u64; {LANES}] {{ clmul(x, x >> 1) ^ clmul(x, y) }}
+"""
+    random = np.random.default_rng(3)
+    for export in _exports(tmp_path, source):
+        kind = np.uint32 if export.name == "halves" else np.uint64
+        bits = random.integers(0, np.iinfo(kind).max, (ITEMS, LANES + 1), kind, endpoint=True)
+        _check(export, processor, [bits[:, :LANES].copy(), bits[:, LANES].copy()])

@@ -150,6 +150,9 @@ class Arm(Emitter):
     def gather(self, kind: Type, places: Sequence[Mem]) -> VReg:
         return lanes.gather(self, kind, places)
 
+    def wraps_entries(self, kind: Type, entries: int, count: int) -> bool:
+        return False
+
     def store_lanes(self, kind: Type, place: Mem, register: VReg, count: int) -> None:
         access(self, "st", f"v{width_of(kind) * count}", register, place)
 

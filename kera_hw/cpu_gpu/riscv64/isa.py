@@ -171,6 +171,9 @@ class Riscv(Emitter):
             self._put(kind, whole, self.load(kind, place), lane)
         return whole
 
+    def wraps_entries(self, kind: Type, entries: int, count: int) -> bool:
+        return False
+
     def store_lanes(self, kind: Type, place: Mem, register: VReg, count: int) -> None:
         start, width = flat(self, place), width_of(kind)
         self.lanes(width, count)

@@ -98,6 +98,7 @@ class Body(StatementWriter):
         self._uses = Uses(program.body)
         self._compared: dict[Var | None, Op] = {}  # comparisons that the selections by them are written with
         self._merging: dict[Var | None, Op] = {}  # sums that selections are written with
+        self._low_bits: dict[Var, Op] = {}  # entries of tables, until they are looked up
         self._bounds = Bounds(program)
         self._lanes_as_index: dict[tuple[VReg, int], VReg] = {}  # of the block that is being written
         self._masks: dict[VReg, VReg] = {}  # of scalars, in the same block
@@ -234,6 +235,10 @@ class Body(StatementWriter):
         if result in self._uses.merged:
             self._merging[result] = op
             return
+        if result in self._uses.entries and self._varies(result):
+            self._low_bits[result] = op
+            self._held.pop(result, None)
+            return
         if op.opcode == "control.select" and (added := self._merging.get(_var(op.operands[1]))):
             if self._varies(result) and self._merged(op, added):
                 return
@@ -347,6 +352,7 @@ class Body(StatementWriter):
     def _load(self, load: Load) -> None:
         buffer = self._buffers[load.buffer]
         self._bounds.loaded(load)
+        self._settle(buffer, load.index)
         varies = self._varies(load.result)
         spread = not varies and self._vector is not None and self._is_wanted_in_lanes(load.result)
         key = (load.buffer, load.index, varies, spread, self._copy)
@@ -381,6 +387,23 @@ class Body(StatementWriter):
             return None
         table = Mem(self._arena, offset=self._layout.addresses[buffer.name])
         return self.isa.look_up(buffer.element, table, buffer.size, held.reg, held.lanes)
+
+    def _settle(self, buffer: Buffer, index: Index) -> None:
+        """Registers for low bits: those of the number itself where a look-up goes by no others."""
+        for var in [var for axis in index for var, _ in axis.terms if var in self._low_bits]:
+            if var in self._held:
+                continue
+            op = self._low_bits[var]
+            number, low = op.operands
+            wraps = (
+                isinstance(number, Var) and isinstance(low, Literal) and low.bits == buffer.size - 1
+                and self._entry_of(buffer, index) is not None
+                and self.isa.wraps_entries(buffer.element, buffer.size, self._lane_count)
+            )
+            if wraps and isinstance(number, Var) and not self._held[number].counter:
+                self._held[var] = self._held[number]
+            else:
+                self._written(op)
 
     def _entry_of(self, buffer: Buffer, index: Index) -> Var | None:
         """What says the entry of a table of constants, in numbers as wide as those in it."""

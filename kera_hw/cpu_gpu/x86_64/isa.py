@@ -153,6 +153,9 @@ class X86(Emitter):
     def look_up(self, kind: Type, table: Mem, entries: int, index: VReg, count: int) -> VReg | None:
         return masks.look_up(self, kind, table, entries, index, count) if self.level.evex else None
 
+    def wraps_entries(self, kind: Type, entries: int, count: int) -> bool:
+        return self.level.evex and masks.wraps_entries(self, kind, entries, count)
+
     def store_lanes(self, kind: Type, place: Mem, register: VReg, count: int) -> None:
         lanes.store(self, kind, place, register, count)
 

@@ -55,7 +55,7 @@ def gather(to: Emitter, kind: Type, places: Sequence[Mem]) -> VReg:
             part = to.vgives("vmovd" if width == 32 else "vmovq", place)
         for lane, other in enumerate(rest, 1):
             part = to.vgives(f"vpinsr{letter(width)}", part, other, lane)
-        whole = part if whole is None else _with_part(to, whole, part, number)
+        whole = part if whole is None else with_piece(to, whole, part, number)
     assert whole is not None
     return whole
 
@@ -84,7 +84,7 @@ def extract(to: Emitter, kind: Type, register: VReg, lane: int) -> VReg:
     """A lane as a scalar, extended by its sign."""
     width = width_of(kind)
     part, lane = divmod(lane, 128 // width)
-    register = _part(to, register, part)
+    register = piece(to, register, part)
     if isinstance(kind, FloatType):
         if lane == 0:
             return to.vgives("vmovaps", register)
@@ -109,11 +109,11 @@ def insert(to: Emitter, kind: Type, register: VReg | None, value: VReg, lane: in
     if within == 0:
         changed = to.vgives("vmovq", value)
     else:
-        changed = to.vgives(f"vpinsr{letter(width)}", _part(to, register, part), value, within)
-    return _with_part(to, register, changed, part) if part else changed
+        changed = to.vgives(f"vpinsr{letter(width)}", piece(to, register, part), value, within)
+    return with_piece(to, register, changed, part) if part else changed
 
 
-def _part(to: Emitter, register: VReg, part: int) -> VReg:
+def piece(to: Emitter, register: VReg, part: int) -> VReg:
     """128 bits of a vector, counted from the lowest."""
     if part == 0:
         return register
@@ -122,7 +122,7 @@ def _part(to: Emitter, register: VReg, part: int) -> VReg:
     return to.vgives("vextracti128", register, part, size_bits=256)
 
 
-def _with_part(to: Emitter, register: VReg, changed: VReg, part: int) -> VReg:
+def with_piece(to: Emitter, register: VReg, changed: VReg, part: int) -> VReg:
     if to.level.evex:
         return to.vgives("vinserti64x2", register, changed, part, size_bits=256 if part == 1 else 512)
     return to.vgives("vinserti128", register, changed, part, size_bits=256)

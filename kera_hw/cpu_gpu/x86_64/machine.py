@@ -61,12 +61,12 @@ SSE2 = X86Level(
     vector_bits=128, vector_registers=16, vex=False,
 )
 AVX2 = X86Level(
-    "x86-64-avx2", "x86-64", ("avx2", "bmi1", "bmi2", "fma", "abm", "popcnt"),
-    ("bit-counts", "fma", "minimum", "rotations"),
+    "x86-64-avx2", "x86-64", ("avx2", "bmi1", "bmi2", "fma", "abm", "popcnt", "pclmulqdq"),
+    ("bit-counts", "carry-less", "fma", "minimum", "rotations"),
     vector_bits=256, vector_registers=16,
 )
 AVX512 = X86Level(
-    "x86-64-avx512", "x86-64", (*AVX2.features, "avx512f", "avx512dq", "avx512bw", "avx512vl"),
+    "x86-64-avx512", "x86-64", (*AVX2.features, "avx512f", "avx512dq", "avx512bw", "avx512vl", "vpclmulqdq"),
     AVX2.capabilities,
     vector_bits=512, vector_registers=32, evex=True,
 )

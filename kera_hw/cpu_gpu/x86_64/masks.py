@@ -44,6 +44,12 @@ def mask_of_lanes(to: Emitter, lanes: list[VReg]) -> VReg:
     return to.mgives("kmovq_k", whole)
 
 
+def wraps_entries(to: Emitter, kind: Type, entries: int, count: int) -> bool:
+    """Whether permutations of one vector, or of two, go by as many bits of an index as say an entry."""
+    width = width_of(kind)
+    return width >= 32 and width * count == to.vector_bits and entries in (count, 2 * count)
+
+
 def look_up(to: Emitter, kind: Type, table: Mem, entries: int, index: VReg, count: int) -> VReg | None:
     """Entries of a table that one vector holds, or two, by indices in lanes as wide; None of another."""
     width = width_of(kind)

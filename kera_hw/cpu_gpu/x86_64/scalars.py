@@ -232,6 +232,11 @@ def _minimum(negated: bool) -> Rule:
     return rule
 
 
+def _carry_less(to: Emitter, args: Sequence[Scalar], sign: Signature) -> Found:
+    a, b = (to.vgives("vmovq", arg.get()) for arg in args)
+    return to.gives("vmovq_g", to.vgives("vpclmulqdq", a, b, 0x00)), False
+
+
 def _rounded(verb: str) -> Rule:
     def rule(to: Emitter, args: Sequence[Scalar], sign: Signature) -> Found:
         value = args[0].get()
@@ -302,6 +307,7 @@ RULES: Mapping[str, Rule] = {
     "bits.and": _two("and"), "bits.or": _two("or"), "bits.xor": _two("xor"), "bits.not": _inverse,
     "bits.shl": _shift("shl"), "bits.shr": _shift("shr"),
     "bits.rotl": _rotation("rolcl"), "bits.rotr": _rotation("rorcl"),
+    "bits.clmul": _carry_less,
     "bits.popcount": _count("popcnt"), "bits.clz": _count("lzcnt"), "bits.ctz": _count("tzcnt"),
     **{f"floating.{verb}": _float(verb) for verb in ("add", "sub", "mul", "div")},
     "floating.sqrt": _root, **{f"floating.{verb}": _rounded(verb) for verb in ROUNDINGS},

@@ -119,6 +119,23 @@ def _long_product(at: Lanes) -> VReg:
     return at.gives("vpaddq", low, at.gives("vpsllqi", upper, 32))
 
 
+def _carry_less(at: Lanes) -> tuple[VReg, int] | None:
+    """Of each pair of lanes the lower ones' product, the upper ones', and the low halves of both."""
+    length = at.length if at.to.level.evex else 128
+    a, b = at.get(0), at.get(1)
+    parts: list[VReg] = []
+    for part in range(at.length // length):
+        one, other = (move.piece(at.to, value, part) for value in (a, b))
+        products = [
+            at.to.vgives("vpclmulqdq", one, other, which, size_bits=length) for which in (0x00, 0x11)
+        ]
+        parts.append(at.to.vgives("vpunpcklqdq", *products, size_bits=length))
+    found = parts[0]
+    for part, other in enumerate(parts[1:], 1):
+        found = move.with_piece(at.to, found, other, part)
+    return found, 0
+
+
 def _extreme(verb: str) -> Rule:
     def rule(at: Lanes) -> tuple[VReg, int] | None:
         if at.width < 64:
@@ -422,7 +439,7 @@ def _bitcast(at: Lanes) -> tuple[VReg, int] | None:
 RULES: Mapping[str, Rule] = {
     "integer.add": _integer("add"), "integer.sub": _integer("sub"), "integer.mul": _product,
     "integer.min": _extreme("min"), "integer.max": _extreme("max"),
-    "integer.neg": _negative, "integer.abs": _absolute,
+    "integer.neg": _negative, "integer.abs": _absolute, "bits.clmul": _carry_less,
     "bits.and": _bitwise("and"), "bits.or": _bitwise("or"), "bits.xor": _bitwise("xor"), "bits.not": _inverse,
     "bits.shl": _shift("shl"), "bits.shr": _shift("shr"),
     "bits.rotl": _rotation(True), "bits.rotr": _rotation(False),

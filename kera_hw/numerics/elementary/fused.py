@@ -33,12 +33,11 @@ def _power(steps: Word) -> Real:
 
 
 def exp_reduced(x: Real) -> Real:
-    """e^x for |x| < 300, x at most 48 bits wide."""
-    rounded = x * c.STEPS_OF_E + ROUNDER
-    k = rounded - ROUNDER
-    r = (x - k * c.STEP_HIGH) - k * c.STEP_LOW
+    """e^x for |x| < 300: a power for the nearest sixteenth of an octave, a polynomial for the rest."""
+    rounded = x.times_plus(c.STEPS_OF_E, ROUNDER)
+    rest = x.times_plus(c.STEPS_OF_E, ROUNDER - rounded)
     power = _power(rounded.bits())
-    return power + power * (r + r * r * polynomial(c.EXP, r))
+    return power + power * (rest * polynomial(c.EXP, rest))
 
 
 def exp(x: Real) -> Real:
@@ -52,6 +51,20 @@ def exp2(x: Real) -> Real:
     r = x - (rounded - rounder)
     power = _power(rounded.bits())
     return power + power * (r * polynomial(c.EXP2, r))
+
+
+def tanh(x: Real) -> Real:
+    """e / (e + 2) for e = e^2x - 1; beyond 9.125 every format has rounded to 1.
+
+    The nearest sixteenth of an octave is 0 where x is small, so that e has all its bits; what is added then
+    is -0, with which a zero keeps its sign.
+    """
+    x = x.at_most(9.125).at_least(-9.125)
+    rounded = x.times_plus(2.0 * c.STEPS_OF_E, ROUNDER)
+    rest = x - (rounded - ROUNDER) * c.HALF_STEP
+    power = _power(rounded.bits())
+    e = power * (rest * polynomial(c.TANH, rest)) + -(1.0 - power)
+    return e / (e + 2.0)
 
 
 def sigmoid(x: Real) -> Real:
@@ -73,7 +86,8 @@ def silu(x: Real) -> Real:
 
 
 ALGORITHMS: dict[str, Callable[[Real], Real]] = {
-    **narrow.UNPATCHED, "exp": exp, "exp2": exp2, "sigmoid": sigmoid, "gelu": gelu, "silu": silu,
+    **narrow.UNPATCHED,
+    "exp": exp, "exp2": exp2, "tanh": tanh, "sigmoid": sigmoid, "gelu": gelu, "silu": silu,
 }
 
 

@@ -215,11 +215,12 @@ def _changed(body: Block) -> list[str]:
 
 
 def _named(found: Sequence[Statement]) -> str | None:
-    return next((item.var.name for item in found if isinstance(item, For)), None)
+    """With a loop that is not parallel the joined one would not be."""
+    return next((item.var.name for item in found if isinstance(item, For) and item.parallel), None)
 
 
 def _neighbours(block: Block, loop: str) -> tuple[str | None, str | None]:
-    """The loops right before and right after one, declarations aside."""
+    """The parallel loops right before and right after one, declarations aside."""
     body = [item for item in block.body if not isinstance(item, Alloc)]
     for place, item in enumerate(body):
         if isinstance(item, For) and item.var.name == loop:

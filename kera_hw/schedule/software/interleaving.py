@@ -26,14 +26,14 @@ class Side:
 def side_by_side(block: Block, loop: VectorLoop, registers: int) -> Side:
     """1, 2 or 4 vectors of rounds of a loop with that body; ``registers`` can hold one each.
 
-    Four only where there is room for all constants beside them.
+    Four only where there is room for half of the constants beside them; the others are read where they lie.
     """
     if not all(isinstance(statement, Op | Load | Store) for statement in block.body):
         return Side(1)
     alive = most_alive(block, loop)
     alike = len(set(_alike(block, loop)))
     copies = MOST_COPIES
-    while copies > 1 and copies * alive + (alike if copies > 2 else 0) > registers:
+    while copies > 1 and copies * alive + ((alike + 1) // 2 if copies > 2 else 0) > registers:
         copies //= 2
     return Side(copies, max(0, registers - copies * alive - alike + len(set(_constants(block, loop)))))
 

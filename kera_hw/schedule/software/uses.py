@@ -10,6 +10,8 @@ from kera_hw.schedule.software.vector_loops import statement_operands
 class Uses:
     """``chosen``: comparisons that nothing reads but one selection of the same block, which goes by them.
 
+    ``entries``: a number's low bits that nothing reads but the index of one load.
+
     ``merged``: sums with a product that nothing reads but one, which gives their addend otherwise.
     """
 
@@ -17,6 +19,8 @@ class Uses:
         self._readers: dict[Var, list[Statement | None]] = {}
         self.chosen: set[Var] = set()
         self.merged: set[Var] = set()
+        self.entries: set[Var] = set()
+        self._indices: set[Var] = set()
         self._note_block(body)
         self._choose(body)
 
@@ -28,7 +32,9 @@ class Uses:
         for statement in block.body:
             self._note(statement_operands(statement), statement)
             if isinstance(statement, Load | Store):
-                self._note((var for axis in statement.index for var, _ in axis.terms), None)
+                index = [var for axis in statement.index for var, _ in axis.terms]
+                self._indices.update(index if isinstance(statement, Load) else ())
+                self._note(index, None)
             for inner in blocks_of(statement):
                 self._note_block(inner)
         self._note(block.yields, None)
@@ -48,6 +54,10 @@ class Uses:
             if isinstance(statement, Op) and statement.opcode == "floating.fma"
         }
         for statement in block.body:
+            if isinstance(statement, Op) and statement.opcode == "bits.and":
+                (result,) = statement.results
+                if len(self.readers(result)) == 1 and result in self._indices:
+                    self.entries.add(result)
             if isinstance(statement, Op) and statement.opcode == "control.select":
                 condition, then, otherwise = statement.operands
                 added = sums.get(then) if isinstance(then, Var) and len(self.readers(then)) == 1 else None
