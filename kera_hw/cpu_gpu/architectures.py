@@ -19,6 +19,7 @@ from kera_hw.cpu_gpu.riscv64.finish import RiscvBackend
 from kera_hw.cpu_gpu.riscv64.isa import Riscv
 from kera_hw.cpu_gpu.riscv64.machine import RVV, without_repeats
 from kera_hw.cpu_gpu.select.function import select
+from kera_hw.cpu_gpu.select.streams import BlockCode
 from kera_hw.cpu_gpu.x86_64.finish import X86Backend
 from kera_hw.cpu_gpu.x86_64.isa import X86
 from kera_hw.cpu_gpu.x86_64.machine import LEVELS as X86_LEVELS
@@ -27,7 +28,7 @@ from kera_hw.loops.program import For, LoopProgram
 from kera_hw.schedule.software.layout import Layout
 from kera_hw.schedule.software.vector_loops import Plan
 
-Write = Callable[[LoopProgram, Layout, Plan, Level, For | None], Machine]
+Write = Callable[[LoopProgram, Layout, Plan, Level, For | None, BlockCode | None], Machine]
 """The function of a program, or of some rounds of one of its loops (``select.function``)."""
 
 
@@ -46,27 +47,30 @@ class Architecture:
 
 
 def _x86(
-    program: LoopProgram, layout: Layout, plan: Plan, level: Level, divided: For | None
+    program: LoopProgram, layout: Layout, plan: Plan, level: Level, divided: For | None,
+    blocks: BlockCode | None,
 ) -> Machine:
     assert isinstance(level, X86Level)
     isa = X86(Code(), level)
-    select(isa, program, layout, plan, divided)
+    select(isa, program, layout, plan, divided, blocks)
     return finish(isa.code, X86Backend(level))
 
 
 def _arm(
-    program: LoopProgram, layout: Layout, plan: Plan, level: Level, divided: For | None
+    program: LoopProgram, layout: Layout, plan: Plan, level: Level, divided: For | None,
+    blocks: BlockCode | None,
 ) -> Machine:
     isa = Arm(Code(), level)
-    select(isa, program, layout, plan, divided)
+    select(isa, program, layout, plan, divided, blocks)
     return finish(isa.code, ArmBackend())
 
 
 def _riscv(
-    program: LoopProgram, layout: Layout, plan: Plan, level: Level, divided: For | None
+    program: LoopProgram, layout: Layout, plan: Plan, level: Level, divided: For | None,
+    blocks: BlockCode | None,
 ) -> Machine:
     isa = Riscv(Code(), level)
-    select(isa, program, layout, plan, divided)
+    select(isa, program, layout, plan, divided, blocks)
     isa.code.items = without_repeats(isa.code.items)
     return finish(isa.code, RiscvBackend())
 

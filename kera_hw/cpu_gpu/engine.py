@@ -13,13 +13,15 @@ from kera_hw.cpu_gpu.doorway import Door, Doorway, Leaf, fields_are_known
 from kera_hw.cpu_gpu.machine.finish import Machine
 from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.cpu_gpu.memory import CodeMemory
+from kera_hw.cpu_gpu.select.streams import BlockCode
 from kera_hw.cpu_gpu.x86_64.doorway import doorway_code
 from kera_hw.graph import Export, Graph
 from kera_hw.loops.program import Buffer, For, LoopProgram
 from kera_hw.lower.export import TABLE as LOOPS
+from kera_hw.schedule.software.blocks import Blocks
 from kera_hw.schedule.software.interleaving import MOST_COPIES
-from kera_hw.schedule.software.layout import Layout, lay_out, native_dtype
-from kera_hw.schedule.software.native import native_program, rows_of
+from kera_hw.schedule.software.layout import Layout, aligned, lay_out, native_dtype
+from kera_hw.schedule.software.native import native_blocks, native_program, rows_of
 from kera_hw.schedule.software.tiling import Registers
 from kera_hw.schedule.software.vector_loops import Plan, plan_vectors
 from kera_hw.support import Diagnostic, KeraError, deep_recursion
@@ -57,7 +59,9 @@ def compile_export(
     Raises KeraError (K0701, K0705).
     """
     level = level or best_level() or LEVELS[0]
-    return compile_program(program_of(export, vectors, level, graph), level, vectors)
+    program = program_of(export, vectors, level, graph)
+    blocks = blocks_of(export, level, graph) if vectors else None
+    return compile_program(program, level, vectors, blocks=blocks)
 
 
 def program_of(
@@ -68,8 +72,15 @@ def program_of(
     return native_program(export, TABLE, rows_of(level.capabilities), registers, graph)
 
 
+def blocks_of(export: Export, level: Level, graph: Graph | None = None) -> Blocks | None:
+    """The same for blocks of a stream's items, where these need not go one by one."""
+    registers = Registers(level.vector_registers, level.vector_bits)
+    return native_blocks(export, rows_of(level.capabilities), registers, graph)
+
+
 def compile_program(
-    program: LoopProgram, level: Level, vectors: bool = True, divided: For | None = None
+    program: LoopProgram, level: Level, vectors: bool = True, divided: For | None = None,
+    blocks: Blocks | None = None,
 ) -> CpuFunction:
     """The function of a native program, or of some rounds of its loop that is ``divided``, for one item."""
     plan: Plan = plan_vectors(program, level.vector_bits) if vectors else {}
@@ -77,7 +88,8 @@ def compile_program(
         plan = {key: loop for key, loop in plan.items() if key != id(program)}
     private = frozenset(name for loop in plan.values() for name in loop.private)
     layout = lay_out(program, private, level.vector_bits // 8)
-    machine = ARCHITECTURES[level.architecture].write(program, layout, plan, level, divided)
+    code = None if blocks is None else _block_code(blocks, layout, level)
+    machine = ARCHITECTURES[level.architecture].write(program, layout, plan, level, divided, code)
     if machine.stack_bytes > MOST_STACK_BYTES:
         needed = f"{machine.stack_bytes:,} bytes of stack"
         message = f"`{program.name}` needs {needed}; {MOST_STACK_BYTES:,} is the most."
@@ -85,7 +97,20 @@ def compile_program(
     params, results = program.of_kind("param"), program.of_kind("result")
     vector = None if divided is None else plan.get(id(divided))
     grain = 1 if vector is None else vector.count * MOST_COPIES
-    return CpuFunction(machine, tuple(params), tuple(results), layout, len(plan), level, grain)
+    loops = len(plan)
+    if code is not None:
+        layout, loops = layout.with_more(code.layout), loops + len(code.plan)
+    return CpuFunction(machine, tuple(params), tuple(results), layout, loops, level, grain)
+
+
+def _block_code(blocks: Blocks, layout: Layout, level: Level) -> BlockCode | None:
+    """Where vectors gain from blocks."""
+    plan = plan_vectors(blocks.program, level.vector_bits)
+    if not plan:
+        return None
+    private = frozenset(name for loop in plan.values() for name in loop.private)
+    first = aligned(layout.end)
+    return BlockCode(blocks, lay_out(blocks.program, private, level.vector_bits // 8, first), plan)
 
 
 class Instance:

@@ -14,6 +14,7 @@ from kera_hw.cpu_gpu.engine import (
     Array,
     CpuFunction,
     Instance,
+    blocks_of,
     compile_program,
     new_arena,
     program_of,
@@ -193,4 +194,5 @@ def compile_threaded(
     division = divide(program, least_work) if loops else None
     phases = () if division is None else division.phases
     compiled = tuple(compile_program(phase.program, level, divided=phase.loop) for phase in phases)
-    return ThreadedFunction(compile_program(program, level), compiled, division, work_of(program), least_work)
+    whole = compile_program(program, level, blocks=blocks_of(export, level))
+    return ThreadedFunction(whole, compiled, division, work_of(program), least_work)

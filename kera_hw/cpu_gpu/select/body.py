@@ -1,7 +1,7 @@
 """Statements of a native loop program as machine code."""
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -33,7 +33,14 @@ from kera_hw.schedule.software.interleaving import Side, side_by_side
 from kera_hw.schedule.software.layout import Layout, element_bytes
 from kera_hw.schedule.software.statements import StatementWriter, results_of
 from kera_hw.schedule.software.uses import Uses
-from kera_hw.schedule.software.vector_loops import SHORT_BITS, Plan, VectorLoop, flat_terms, is_short_number
+from kera_hw.schedule.software.vector_loops import (
+    ITEM,
+    SHORT_BITS,
+    Plan,
+    VectorLoop,
+    flat_terms,
+    is_short_number,
+)
 from kera_hw.types import BoolType, IntType, Type
 
 _MOST_AGAIN = 64
@@ -102,9 +109,11 @@ class Body(StatementWriter):
         self._bounds = Bounds(program)
         self._lanes_as_index: dict[tuple[VReg, int], VReg] = {}  # of the block that is being written
         self._masks: dict[VReg, VReg] = {}  # of scalars, in the same block
+        self._splats: dict[tuple[VReg, int], VReg] = {}  # of scalars too
         self._loaded: dict[tuple[object, ...], Held] = {}  # of the same block, until a store there
         self._spare = 0  # registers that are left for constants throughout the vector loop
         self._inners: set[Var] = set()  # what the loop around carries
+        self.item_elements: Mapping[str, int] = {}  # of leaves whose items are counted one by one in blocks
         self._copies = 1  # vectors of rounds that are written side by side
         self._copy = 0  # the one that is being written
         self.part: Part | None = None
@@ -124,6 +133,7 @@ class Body(StatementWriter):
         """What was made within a block is not there in another."""
         self._lanes_as_index.clear()
         self._masks.clear()
+        self._splats.clear()
         self._loaded.clear()
 
     def _side_by_side(self, block: Block) -> None:
@@ -197,9 +207,12 @@ class Body(StatementWriter):
         """A scalar in all lanes; of one from before the vector loop, ahead of that."""
         source, count = arg.register, self._lane_count
         assert self._vector is not None
-        return self._addresses.ahead(
-            self._vector.var, source, lambda: self.isa.splat(arg.type, source, count)
-        )
+        key = source, width_of(arg.type)
+        if key not in self._splats:
+            self._splats[key] = self._addresses.ahead(
+                self._vector.var, source, lambda: self.isa.splat(arg.type, source, count)
+            )
+        return self._splats[key]
 
     def _known(self, arg: Arg) -> VReg | None:
         """A constant in all lanes, made ahead of the vector loop while registers last."""
@@ -327,6 +340,8 @@ class Body(StatementWriter):
     def _place(self, buffer: Buffer, index: Index, lane: int = 0) -> Mem:
         """An element; ``lane`` counts rounds from the first."""
         constant, terms = flat_terms(buffer, index)
+        if buffer.name in self.item_elements:
+            terms[ITEM] = self.item_elements[buffer.name]
         private = self._is_private(buffer)
         each = self.isa.vector_bits // 8 if private else element_bytes(buffer.element)
         if self._vector is not None:
@@ -633,6 +648,7 @@ class Body(StatementWriter):
         for one, new, wide in zip(carried, news, vector):
             if new != self._held[one.inner].reg:
                 self.isa.copy(self._held[one.inner].reg, new, wide)
+        self._forget()
 
     def _hand_out(self, carried: Sequence[Carried]) -> None:
         """What was carried goes on under the name that it has after the loop."""
@@ -683,6 +699,7 @@ class Body(StatementWriter):
         for var, value in zip(branch.results, arm.yields):
             register, held = self._form(var, value)
             self.isa.copy(results[var].reg, register, held.lanes > 1)
+        self._forget()
 
 
 def _signature(op: Op) -> Signature:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from kera_hw.cpu_gpu.machine.code import Mem, VReg
 from kera_hw.cpu_gpu.select.body import Body, Part
 from kera_hw.cpu_gpu.select.isa import Isa
+from kera_hw.cpu_gpu.select.streams import BlockCode, Stream, write_blocks
 from kera_hw.loops.program import For, LoopProgram
 from kera_hw.schedule.software.layout import Layout
 from kera_hw.schedule.software.vector_loops import ITEM, Plan
@@ -19,8 +20,12 @@ _ADDRESS = IntType(64, False)
 _ADDRESS_BYTES = 8
 
 
-def select(isa: Isa, program: LoopProgram, layout: Layout, plan: Plan, divided: For | None = None) -> None:
-    """Appends the function to the code of ``isa``; of the loop that is ``divided`` it does some rounds."""
+def select(
+    isa: Isa, program: LoopProgram, layout: Layout, plan: Plan, divided: For | None = None,
+    blocks: BlockCode | None = None,
+) -> None:
+    """Appends the function to the code of ``isa``; of the loop that is ``divided`` it does some rounds.
+    ``blocks``: of items that need not go one by one."""
     items, table, arena = isa.arguments()
     ports = [*program.of_kind("param"), *program.of_kind("result")]
     places = {
@@ -52,4 +57,7 @@ def select(isa: Isa, program: LoopProgram, layout: Layout, plan: Plan, divided: 
         with body.lanes(loop), body.side_by_side(side):
             items_from(first, whole, step)
         first = whole
+    if blocks is not None:
+        stream = Stream(program, layout, arena, places)
+        first = write_blocks(isa, blocks, stream, items, lambda start, end: items_from(start, end, 1))
     items_from(first, items, 1)

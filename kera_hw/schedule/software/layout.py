@@ -6,7 +6,7 @@ parameters and results, which the caller places. All begin at multiples of 64 by
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +54,10 @@ class Layout:
     resets: tuple[tuple[int, int, int], ...]
     end: int
 
+    def with_more(self, other: Layout) -> Layout:
+        """Both, of which ``other`` has no states and begins after this one."""
+        return replace(self, data=(*self.data, *other.data), end=other.end)
+
     def image(self) -> bytes:
         """The memory as it begins, states included; zeros from there on."""
         pieces = [(data.address, data.contents) for data in self.data]
@@ -65,12 +69,15 @@ class Layout:
         return bytes(out)
 
 
-def lay_out(program: LoopProgram, private: frozenset[str], vector_bytes: int) -> Layout:
-    """A place for every buffer but parameters and results; those in ``private`` have one a lane."""
+def lay_out(
+    program: LoopProgram, private: frozenset[str], vector_bytes: int, first: int = FIRST_BYTE
+) -> Layout:
+    """A place for every buffer but parameters and results, from ``first`` on; those in ``private`` have one
+    a lane."""
     addresses: dict[str, int] = {}
     data: list[Data] = []
     resets: list[tuple[int, int, int]] = []
-    top = FIRST_BYTE
+    top = first
     for buffer in program.buffers:
         if buffer.kind in ("const", "state"):
             size_bytes = buffer.size * element_bytes(buffer.element)

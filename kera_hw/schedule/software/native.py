@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from kera_hw.graph import Export, Graph
@@ -11,6 +12,7 @@ from kera_hw.loops.program import LoopProgram
 from kera_hw.loops.transforms.planner import planned
 from kera_hw.lower.export import lower_with_updates
 from kera_hw.lower.form import Form
+from kera_hw.schedule.software.blocks import Blocks, in_blocks
 from kera_hw.schedule.software.chains import chains_in_registers, constants_ahead
 from kera_hw.schedule.software.edges import edges_apart
 from kera_hw.schedule.software.folding import folded
@@ -36,8 +38,24 @@ def native_program(
     faults = table.faults(export.region)
     if faults:
         raise KeraError(faults)
+    return _native(_lowered(export, graph, registers), beyond, registers)
+
+
+def native_blocks(
+    export: Export, beyond: Native, registers: Registers, graph: Graph | None = None
+) -> Blocks | None:
+    """The program of a stream for blocks of items, where it keeps nothing but inputs."""
+    found = in_blocks(_lowered(export, graph, registers)) if export.state else None
+    return None if found is None else replace(found, program=_native(found.program, beyond, registers))
+
+
+def _lowered(export: Export, graph: Graph | None, registers: Registers | None) -> LoopProgram:
     origins, scopes = (graph.origins, graph.scopes) if graph is not None else (None, None)
     lowered, _ = lower_with_updates(export, origins, scopes, Form(roomy=registers is not None))
+    return lowered
+
+
+def _native(lowered: LoopProgram, beyond: Native, registers: Registers | None) -> LoopProgram:
     if registers is None:
         return legalise(planned(lowered).after, beyond)
     alone = folded(planned(lowered, has_product).after, settled=False)
