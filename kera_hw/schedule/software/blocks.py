@@ -257,5 +257,3 @@ def _without_unread(block: Block) -> Block:
         if len(kept) == len(block.body):
             return block
         block = replace(block, body=kept)
-
-
