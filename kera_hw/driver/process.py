@@ -13,12 +13,13 @@ from kera_hw.driver.mapping import Mappings, Variant
 from kera_hw.driver.options import TargetOptions, exceeds
 from kera_hw.driver.process_design import Part, ProcessDesign
 from kera_hw.driver.search import Choice, Circuit, Task, choose
-from kera_hw.driver.spreading import TRIES, Outlook
+from kera_hw.driver.spreading import FULL, TRIES, Outlook
 from kera_hw.graph import Export, Graph
 from kera_hw.loops.program import Load
 from kera_hw.loops.transforms.planner import planned
 from kera_hw.rtl.machine.nests import NoProcess, Regions, nests_of, touched
 from kera_hw.rtl.machine.spread import Spread, spread
+from kera_hw.rtl.machine.staged import staged
 from kera_hw.schedule.explain import Refusal
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import Device
@@ -51,7 +52,8 @@ def plan_process(
             program, export, options, lowering, spread_out, scale, name_notes, progress
         )
 
-    found = _side_by_side(made(Spread((), regions)), made)
+    alone = made(Spread((), regions))
+    found = _in_stages(alone, _side_by_side(alone, made), made)
     if options.interval is not None and found.pace.initiation_interval > options.interval:
         message = f"`{export.name}` as a process takes {found.pace.initiation_interval:,} cycles an item."
         raise KeraError([Diagnostic("K0602", message)])
@@ -93,6 +95,35 @@ def _side_by_side(alone: ProcessDesign, made: Callable[[Spread], ProcessDesign])
     return best
 
 
+def _in_stages(
+    alone: ProcessDesign, best: ProcessDesign, made: Callable[[Spread], ProcessDesign]
+) -> ProcessDesign:
+    """With rounds of outer loops as stages that overlap, where that is the best within what was asked."""
+    options = alone.options
+    assert alone.regions is not None
+    if options.interval is not None and alone.pace.initiation_interval <= options.interval:
+        return best
+    found = staged(alone.regions)
+    if found is None:
+        return best
+    times = len(found.regions.nests) / len(alone.regions.nests)  # regions are about as large as they were
+    if alone.estimate.lut * times > FULL * alone.device.lut:
+        return best
+    try:
+        other = made(found)
+    except (KeraError, NoProcess):
+        return best
+    if not other.keeps_to(options):
+        return best
+    if options.interval is None:
+        return other if other.seconds < best.seconds else best
+
+    def cost(design: ProcessDesign) -> tuple[bool, float]:
+        return design.pace.initiation_interval > (options.interval or 0), design.area
+
+    return min(best, other, key=cost)
+
+
 def process_design(
     program: Graph, export: Export, options: TargetOptions, lowering: Lowering, spread_out: Spread,
     scale: float, name_notes: tuple[Diagnostic, ...], progress: Callable[[str], None],
@@ -131,7 +162,7 @@ def process_design(
         message = f"`{export.name}` as a process takes an element in every cycle, and software has words."
         raise KeraError([Diagnostic("K0610", message)])
     _same_memories(found)
-    if not spread_out.steps:
+    if not any(buffer.storage.banks for buffer in regions.memories):
         found = _quicker(found, options)
     return found
 

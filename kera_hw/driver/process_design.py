@@ -226,13 +226,10 @@ class ProcessDesign(HardwareDesign):
 
     @property
     def pace(self) -> Pace:
-        from kera_hw.rtl.emit.process import Overlap
-        from kera_hw.rtl.emit.stages import pace_of
+        from kera_hw.rtl.emit.stages import in_turn, pace_of
 
         process = self.process
-        alone = Overlap(((0, len(process.regions) - 1),), {})
-        in_turn = process.overlap is None and not process.taken
-        own = process.pace() if in_turn else pace_of(process, process.overlap or alone)
+        own = pace_of(process, process.overlap or in_turn(process))
         return self.ports.software_pace(own) if self.interface == "axi-lite" else own
 
     @property
@@ -331,11 +328,10 @@ class ProcessDesign(HardwareDesign):
 
     def _spans(self, items: int) -> list[tuple[int, list[tuple[int, int]]]]:
         """By region its stage, and for each of the first items when it starts and ends."""
-        from kera_hw.rtl.emit.process import Overlap
-        from kera_hw.rtl.emit.stages import followed, stage_name, within_stage
+        from kera_hw.rtl.emit.stages import followed, in_turn, stage_name, within_stage
 
         process = self.process
-        overlap = process.overlap or Overlap(((0, len(process.regions) - 1),), {})
+        overlap = process.overlap or in_turn(process)
         times = followed(process, overlap, items)
         found: list[tuple[int, list[tuple[int, int]]]] = []
         for number in range(len(process.regions)):
@@ -347,11 +343,10 @@ class ProcessDesign(HardwareDesign):
 
     def timeline_json(self) -> list[dict[str, Any]]:
         """Channels and regions, for the items that it takes to see that all is in its stride."""
-        from kera_hw.rtl.emit.process import Overlap
-        from kera_hw.rtl.emit.stages import followed
+        from kera_hw.rtl.emit.stages import followed, in_turn
 
         process = self.process
-        overlap = process.overlap or Overlap(((0, len(process.regions) - 1),), {})
+        overlap = process.overlap or in_turn(process)
         items = len(overlap.stages) + 2
         times, rows = followed(process, overlap, items), list[dict[str, Any]]()
         for channel in self.ports.inputs:
@@ -382,7 +377,7 @@ class ProcessDesign(HardwareDesign):
 
     def side_by_side_json(self) -> dict[str, Any] | None:
         """How many rounds go side by side, by which steps, and what was forecast; None where none do."""
-        if not self.steps:
+        if not self.outlooks:
             return None
         loops = [
             {"loop": None if axis.place is None else f"{axis.place.path}:{axis.place.line}", "rounds": rounds}

@@ -26,7 +26,7 @@ from kera_hw.types import bit_width
 _MOST_CELLS = 2000
 """Cells of a region up to which rounds of it go side by side: bounds the time of planning."""
 _MOST_ROUNDS = 256
-_FULL = 0.5
+FULL = 0.5
 """The share of a device's LUTs and flip-flops that rounds side by side may fill, so that it can be routed."""
 _SURE = 0.5
 """What a design takes at the least, of the LUTs forecast: rounds share much."""
@@ -184,7 +184,7 @@ class Search:
     def _fits(self, found: Outlook) -> bool:
         """Whether it may fit the device and keep to what was asked."""
         device, asked = self._device, self._options
-        luts = [_FULL * device.lut, *(one for one in (asked.lut, asked.sites) if one is not None)]
+        luts = [FULL * device.lut, *(one for one in (asked.lut, asked.sites) if one is not None)]
         return (
             found.dsp <= min(device.dsp, asked.dsp if asked.dsp is not None else device.dsp)
             and found.bram <= min(device.bram, asked.bram if asked.bram is not None else device.bram)

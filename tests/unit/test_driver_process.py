@@ -18,6 +18,7 @@ from kera_hw.driver.process_design import ProcessDesign
 from kera_hw.driver.rtl_target import departure, pack_inputs, unpack_outputs
 from kera_hw.driver.session import load_program
 from kera_hw.graph import Graph
+from kera_hw.rtl.emit.process import ProcessPlan
 from kera_hw.rtl.emit.stages import places_of
 from kera_hw.rtl.machine.spread import Spread
 from kera_hw.rtl.sim.bench import Traffic, simulate
@@ -165,6 +166,21 @@ pub fn conv(x: [i8; 10, 14], w: [i8; 3, 3, 3]) -> [i16; 3, 8, 12] {
     y
 }
 
+/// Passes over a tensor, each overwriting all of it: what one makes the next one takes.
+pub fn walsh(x: [i16; 128]) -> [i16; 128] {
+    let mut y = x;
+    for pass in 0..7 {
+        let half: u32 = 1 << pass;
+        for k in 0..64 {
+            let top = (k / half) * (2 * half) + k % half;
+            let sum = y[top] + y[top + half];
+            y[top + half] = y[top] - y[top + half];
+            y[top] = sum;
+        }
+    }
+    y
+}
+
 /// Floats in 64 lanes, folded by halves.
 pub fn inner(x: [f32; 192], y: [f32; 192]) -> f32 { dot(x, y) }
 """
@@ -201,6 +217,8 @@ def items(name: str, count: int) -> dict[str, Any]:
             return {"x": small(80).astype(np.uint16)}
         case "passed" | "turns":
             return {"x": small(90)}
+        case "walsh":
+            return {"x": small(128)}
         case "small_rows":
             return {"x": small(6, 70).astype(np.uint8)}
         case "unread":
@@ -275,7 +293,22 @@ def check(path: Path, name: str, design: ProcessDesign) -> None:
 @pytest.mark.parametrize("name", ["centred", "passed", "turns"])
 def test_stages_overlap_in_the_cycles_planned(path: Path, name: str) -> None:
     """Scalars and memories of several copies go from stage to stage, however channels stall."""
-    design, given = replace(planned(path, name), overlaps=True), items(name, 6)
+    check_overlap(path, name, replace(planned(path, name), overlaps=True))
+
+
+def test_passes_over_a_tensor_are_stages_without_a_gap(path: Path) -> None:
+    """An item in as many cycles as its elements, although rounds take a while to leave each pipeline."""
+    design = planned(path, "walsh", alone=False)
+    overlap = design.process.overlap
+    assert overlap is not None and len(overlap.stages) == 8 and overlap.prompt == set(range(8))
+    assert design.pace.initiation_interval == 128
+    assert_circles(design.process)
+    check_overlap(path, "walsh", design)
+    assert planned(path, "walsh", alone=False, interval=4000).steps == ()  # in turn that is cheaper
+
+
+def check_overlap(path: Path, name: str, design: ProcessDesign) -> None:
+    given = items(name, 6)
     assert design.process.overlap is not None and len(design.process.overlap.stages) > 1
     in_turn = replace(design, overlaps=False).pace
     middle = design.pace.initiation_interval
@@ -295,16 +328,22 @@ def test_stages_overlap_in_the_cycles_planned(path: Path, name: str) -> None:
 def test_every_circle_of_places_has_a_token(path: Path) -> None:
     """Else stages would wait for ever: without the places that begin with one, no circle is left."""
     for name in ("centred", "passed", "turns", "small_rows", "unread"):
-        process = replace(planned(path, name), overlaps=True).process
-        assert process.overlap is not None
-        follows = {(place.source, place.target) for place in places_of(process, process.overlap)
-                   if not place.tokens}
-        nodes = {node for pair in follows for node in pair}
-        while nodes:
-            free = {node for node in nodes if not any(target == node and source in nodes
-                                                      for source, target in follows)}
-            assert free, nodes
-            nodes -= free
+        assert_circles(replace(planned(path, name), overlaps=True).process)
+
+
+def assert_circles(process: ProcessPlan) -> None:
+    assert process.overlap is not None
+    follows = {
+        (place.source, place.target) for place in places_of(process, process.overlap) if not place.tokens
+    }
+    nodes = {node for pair in follows for node in pair}
+    while nodes:
+        free = {
+            node for node in nodes
+            if not any(target == node and source in nodes for source, target in follows)
+        }  # fmt: skip
+        assert free, nodes
+        nodes -= free
 
 
 def test_an_interval_that_regions_in_turn_exceed_makes_them_overlap(path: Path) -> None:

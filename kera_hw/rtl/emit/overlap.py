@@ -13,8 +13,16 @@ from dataclasses import replace
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 
 from kera_hw.rtl.emit.channels import Endpoint, in_reset
+from kera_hw.rtl.emit.layout import StoragePlace
 from kera_hw.rtl.emit.ports import Channel
-from kera_hw.rtl.emit.process import MemoryPort, Overlap, ProcessBuild, ProcessCore, ProcessPlan
+from kera_hw.rtl.emit.process import (
+    MemoryPort,
+    Overlap,
+    ProcessBuild,
+    ProcessCore,
+    ProcessPlan,
+    RegionPart,
+)
 from kera_hw.rtl.emit.stages import Place, places_of, relayed, stage_name, users_of
 from kera_hw.rtl.emit.storages import StorageParameters
 from kera_hw.schedule.fpga.units import Storage
@@ -88,6 +96,9 @@ class _Overlapped(ProcessBuild):
             self._starts[name] = Signal(name=f"{name}_starts")
             self._finishes[name] = Signal(name=f"{name}_finishes")
         self._copy: dict[tuple[str, str], Value] = {}
+        self._late_copy: dict[tuple[int, int], Value] = {}  # of the stage at hand, by copies and cycles
+        self._passes: list[Signal] = []  # whether a last round is there, by cycles from its start
+        self._prompt = False
         self._node = ""
 
     def build(self) -> None:
@@ -102,12 +113,9 @@ class _Overlapped(ProcessBuild):
         for number, (first, last) in enumerate(overlap.stages):
             self._node = stage_name(number)
             start, ended = self._starts[self._node], self._finishes[self._node]
-            busy = Signal(name=f"{self._node}_busy")
-            m.d.comb += start.eq(Cat(Const(1), *waits[self._node]).all() & ~busy & ~in_reset())
-            with m.If(ended):
-                m.d.sync += busy.eq(0)
-            with m.Elif(start):
-                m.d.sync += busy.eq(1)
+            self._prompt = number in overlap.prompt
+            if self._prompt:
+                self._late_copy, self._passes = {}, [Signal(name=f"{self._node}_issues")]
             for bus, width in taken_over[number].items():
                 own = Signal(width, name=f"{self._node}_{bus}", reset_less=True)
                 with m.If(start):
@@ -115,12 +123,38 @@ class _Overlapped(ProcessBuild):
                 self._signals[bus] = own
             inside = [one for one in process.repeats if first <= one.first and one.last <= last]
             m.d.comb += ended.eq(self._sequence(first, last, start, inside))
+            free = self._free(first, start, ended)
+            m.d.comb += start.eq(Cat(Const(1), *waits[self._node]).all() & free & ~in_reset())
+            self._prompt = False
         for end in self._ends:
             if end.channel.direction == "output":
                 self._node = end.channel.name
                 self._send_when(end, Cat(*waits[self._node]).all())
         for name, given in self._told.items():
             self._memory(name, given)
+
+    def _free(self, region: int, start: Value, ended: Value) -> Value:
+        """Whether the stage at hand may start."""
+        m, busy = self._m, Signal(name=f"{self._node}_busy")
+        free: Value = ~busy
+        if self._prompt:
+            m.d.comb += self._passes[0].eq(self._issues[region])
+            interval = self._process.regions[region].plan.initiation_interval
+            ended = self._passed(max(0, interval - 2))
+            free = ~busy | ended if interval == 1 else ~busy
+        with m.If(start):
+            m.d.sync += busy.eq(1)
+        with m.Elif(ended):
+            m.d.sync += busy.eq(0)
+        return free
+
+    def _passed(self, cycles: int) -> Signal:
+        """Whether the last round of the stage at hand started so many cycles ago."""
+        while len(self._passes) <= cycles:
+            later = Signal(name=f"{self._node}_issued{len(self._passes)}")
+            self._m.d.sync += later.eq(self._passes[-1])
+            self._passes.append(later)
+        return self._passes[cycles]
 
     def _place(self, number: int, place: Place) -> Value:
         """Whether a place has a token."""
@@ -173,18 +207,19 @@ class _Overlapped(ProcessBuild):
                 end.data.eq(Cat(*(self._signals[value.bus] for value in channel.values))),
             ]
             return
-        address = Signal(range(max(2, channel.beats)), name=f"{channel.name}_address")
-        asked, asks = Signal(name=f"{channel.name}_asked"), Signal(name=f"{channel.name}_asks")
+        address, asks = (
+            Signal(range(max(2, channel.beats)), name=f"{channel.name}_address"),
+            Signal(name=f"{channel.name}_asks"),
+        )
         at_last = address == channel.beats - 1
+        m.d.comb += finishes.eq(asks & at_last)  # what is on its way has left the memory
         with m.If(asks):
-            m.d.sync += [address.eq(Mux(at_last, 0, address + 1)), asked.eq(at_last)]
-        with m.If(finishes):
-            m.d.sync += asked.eq(0)
+            m.d.sync += address.eq(Mux(at_last, 0, address + 1))
         self._drives(memory, MemoryPort(pending, read_address=address))
         given = self._told[memory]
         at, _ = self._ports[memory][channel.name]
         word = self._q[memory][at * given.width : (at + 1) * given.width]
-        self._hand_out(end, channel, given, pending & ~asked, asks, at_last, word)
+        self._hand_out(end, channel, given, pending, asks, at_last, word)
 
     def _hand_out(
         self, end: Endpoint, channel: Channel, given: StorageParameters, wants: Value, asks: Signal,
@@ -192,11 +227,9 @@ class _Overlapped(ProcessBuild):
     ) -> None:
         """Words as they come out of the memory, those that the channel does not take at once kept."""
         m, name, latency = self._m, channel.name, given.latency_cycles
-        finishes = self._finishes[name]
         if latency == 0:
             m.d.comb += [
                 end.valid.eq(wants), end.last.eq(at_last), end.data.eq(word), asks.eq(wants & end.ready),
-                finishes.eq(asks & at_last),
             ]
             return
         room = latency + 1
@@ -213,7 +246,7 @@ class _Overlapped(ProcessBuild):
             asks.eq(wants & (under_way != room)),
             head.eq(Mux(waiting, Array(kept)[get], Cat(word, lasts[-1]))),
             end.valid.eq(waiting | arrives), end.data.eq(head[: given.width]), end.last.eq(head[given.width]),
-            takes.eq(end.valid & end.ready), finishes.eq(takes & head[given.width]),
+            takes.eq(end.valid & end.ready),
         ]
         m.d.sync += [
             under_way.eq((under_way + asks - takes)[: len(under_way)]),
@@ -240,21 +273,48 @@ class _Overlapped(ProcessBuild):
             found = self._copy[memory, node] = number
         return found
 
-    def _drives(self, memory: str, port: MemoryPort) -> None:
-        """A driver, its addresses with the copy, its reads at the node's own ports."""
-        copy, own = self._copy_of(memory), self._process.memories[memory].address_bits
-        bits = own - len(copy)
+    def _late_copy_of(self, memory: str, region: RegionPart, calls: Sequence[int]) -> Value:
+        """The same in a stage that several items are in: of whichever reaches these calls."""
+        m, copies = self._m, self._overlap.copies[memory]
+        cycles = max(region.plan.stage[call] for call in calls)
+        found = self._late_copy.get((copies, cycles))
+        if found is None:
+            number = Signal(range(copies), name=f"{self._node}_copy{copies}_at{cycles}")
+            with m.If(self._passed(cycles)):
+                m.d.sync += number.eq(Mux(number == copies - 1, 0, number + 1))
+            found = self._late_copy[copies, cycles] = number
+        return found
 
-        def placed(address: Value | None) -> Value | None:
-            if address is None:
-                return None
+    def _drives(
+        self, memory: str, port: MemoryPort, by: tuple[RegionPart, StoragePlace] | None = None
+    ) -> None:
+        """A driver, its addresses with the copy, its reads at the node's own ports."""
+        own = self._process.memories[memory].address_bits
+        writes = reads = None
+        if by is not None and self._prompt:  # alone at its ports, where items follow each other
+            region, place = by
+            port = replace(port, when=Const(1))
+            writes = self._late_copy_of(memory, region, place.writes) if place.writes else None
+            reads = [self._late_copy_of(memory, region, calls) for calls in place.reads]
+        else:
+            writes = self._copy_of(memory)
+
+        def placed(address: Value | None, copies: Sequence[Value]) -> Value | None:
+            if address is None or not copies:
+                return address
+            bits = own - len(copies[0])
             count = max(1, -(-len(address) // bits))
             parts = [address[k * bits : (k + 1) * bits] for k in range(count)]
-            return Cat(*(Cat(part, Const(0, bits - len(part)), copy) for part in parts))
+            return Cat(*(
+                Cat(part, Const(0, bits - len(part)), copies[min(k, len(copies) - 1)])
+                for k, part in enumerate(parts)
+            ))
 
         at, _ = self._ports[memory].get(self._node, (0, 0))
+        shown = [writes] if writes is not None else []
         self._drivers[memory].append(replace(
-            port, write_address=placed(port.write_address), read_address=placed(port.read_address), first=at
+            port, write_address=placed(port.write_address, shown),
+            read_address=placed(port.read_address, shown if reads is None else reads), first=at,
         ))
 
     def _shown_by(self, storage: Storage, reads: int) -> Value:

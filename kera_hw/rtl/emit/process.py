@@ -16,7 +16,7 @@ from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Mux, ResetSi
 from kera_hw.rtl.emit.banked import Digit, Places, Walk
 from kera_hw.rtl.emit.channels import Endpoint, in_reset
 from kera_hw.rtl.emit.layout import Control, StoragePlace, valid_name
-from kera_hw.rtl.emit.ports import Channel, Pace, PortPlan
+from kera_hw.rtl.emit.ports import Channel, PortPlan
 from kera_hw.rtl.emit.storages import StorageParameters
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.units import Storage
@@ -65,6 +65,10 @@ class Overlap:
 
     stages: tuple[tuple[int, int], ...]
     copies: Mapping[str, int]
+    in_turn: bool = False
+    """Whether there is one stage, and an item has left it before the next is begun."""
+    prompt: frozenset[int] = frozenset()
+    """Stages that take the next item when the last round has started, while that is still on its way."""
 
     @property
     def relays(self) -> bool:
@@ -107,17 +111,6 @@ class ProcessPlan:
         """The memory that a channel reaches, or the first of its banks: where stages overlap there is one."""
         places = self.channels.get(channel)
         return None if places is None else next(bank for bank in places.banks if bank in self.memories)
-
-    def pace(self) -> Pace:
-        """Cycles of an item, nothing stalling, where all regions run in turn."""
-        into = max(channel.beats for channel in self.ports.inputs)
-        ends = [(self.reading(channel.name), channel.beats) for channel in self.ports.outputs]
-        begin = into + self.run_cycles + 1
-        return Pace(
-            begin + min(reading for reading, _ in ends),
-            begin + max(reading + beats - 1 for reading, beats in ends),
-            self.run_cycles + 1 + max(into, *(reading + beats for reading, beats in ends)),
-        )
 
     def reading(self, channel: str) -> int:
         """Cycles from an address to the word of a channel's memories."""
@@ -189,6 +182,7 @@ class ProcessBuild:
         }
         self._enables: dict[str, Value] = {}
         self._signals: dict[str, Signal] = {}  # of parameters in registers, and what regions give
+        self._issues: dict[int, Value] = {}  # by region, whether the last round of a run starts
 
     def build(self) -> None:
         """Everything."""
@@ -344,7 +338,8 @@ class ProcessBuild:
         for out in region.netlist.outputs:
             width = sum(segment.width for segment in out.bits)
             made[out.bus] = Signal(width, name=f"{stem}_{out.bus}")
-        left = self._count(m, stem, region, started, given)
+        left, at_last = self._count(m, stem, region, started, given)
+        self._issues[number] = started & at_last
         due = _due(m, stem, plan.initiation_interval, started)
         first: Value = start
         if region.takes is not None:
@@ -388,8 +383,10 @@ class ProcessBuild:
     def _count(
         self, m: Module, stem: str, region: RegionPart, started: Signal,
         given: Mapping[str, Signal],
-    ) -> Value:
-        """Counters of the loops, and what a round is told of them; whether rounds are left."""
+    ) -> tuple[Value, Value]:
+        """Counters of the loops, and what a round is told of them; whether rounds are left, and whether this
+        one is the last.
+        """
         zeros: list[Value] = []
         lasts: list[Value] = []
         for k, count in enumerate(region.counts):
@@ -417,11 +414,11 @@ class ProcessBuild:
                 if f"{what}{k}" in given:
                     m.d.comb += given[f"{what}{k}"].eq(values[k])
         if region.rounds == 1:
-            return Const(0)
+            return Const(0), Const(1)
         left = Signal(name=f"{stem}_left")
         with m.If(started):
             m.d.sync += left.eq(~last[0])
-        return left
+        return left, last[0]
 
     def _instance(
         self, m: Module, stem: str, region: RegionPart, given: Mapping[str, Signal],
@@ -448,12 +445,15 @@ class ProcessBuild:
             self._drives(storage.name, MemoryPort(
                 running, wires["_write"] if place.writes else None, wires["_write_address"],
                 wires["_write_data"], wires["_read_address"] if place.reads else None,
-            ))
+            ), (region, place))
         m.submodules[stem] = Instance(region.module, **ports)
 
     # Memories
 
-    def _drives(self, memory: str, port: MemoryPort) -> None:
+    def _drives(
+        self, memory: str, port: MemoryPort, by: tuple[RegionPart, StoragePlace] | None = None
+    ) -> None:
+        """Another driver of a memory; ``by``: of a region, and its signals there."""
         self._drivers[memory].append(port)
 
     def _shown_by(self, storage: Storage, reads: int) -> Value:

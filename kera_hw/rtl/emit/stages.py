@@ -50,6 +50,11 @@ def stage_name(number: int) -> str:
     return f"stage{number}"
 
 
+def in_turn(process: ProcessPlan) -> Overlap:
+    """All regions as one stage, which an item leaves before the next is begun."""
+    return Overlap(((0, len(process.regions) - 1),), {}, in_turn=True)
+
+
 def overlap_of(process: ProcessPlan) -> Overlap | None:
     """Stages as short as the longest region allows; None where items cannot overlap at an even pace."""
     ranges = _balanced(process, _apart(process))
@@ -59,15 +64,48 @@ def overlap_of(process: ProcessPlan) -> Overlap | None:
         span = stages[-1] - stages[0] + 1 + (memory in process.served)
         if span > 1:
             copies[memory] = span
-    found = Overlap(tuple(ranges), copies)
     if not copies:
         return None
+    found = Overlap(tuple(ranges), copies)
+    prompt = frozenset(k for k in range(len(ranges)) if _prompt(process, found, k))
+    # A copy more for the rounds that are still on their way when the next item begins.
+    more = {
+        memory: count + bool(prompt.intersection(users[memory])) for memory, count in copies.items()
+    }
+    found = Overlap(tuple(ranges), more, prompt=prompt)
     times = followed(process, found, len(ranges) + _ITEMS_BEYOND)
     gaps = {
         two - one for channel in process.ports.outputs
         for one, two in zip(times.ends[channel.name], times.ends[channel.name][1:])
     }
     return found if len(gaps) == 1 else None
+
+
+def _prompt(process: ProcessPlan, overlap: Overlap, number: int) -> bool:
+    """Whether a stage may begin an item when all rounds of the one before have begun: see Overlap.
+
+    It is a region that runs once, with nothing in registers for others or of others. It alone drives its
+    ports of memories, which have copies, and a port's accesses in a round are less than a round apart, so
+    that all of an item are before those of the next.
+    """
+    first, last = overlap.stages[number]
+    region = process.regions[first]
+    if first != last or any(one.first == first for one in process.repeats):
+        return False
+    if len(region.netlist.outputs) > 1 or relayed(process, overlap)[number]:
+        return False
+    stage, interval = region.plan.stage, region.plan.initiation_interval
+    for place in region.storages:
+        if place.storage.name not in overlap.copies:
+            return False
+        for calls in (place.writes, *place.reads):
+            stages = [stage[call] for call in calls]
+            if stages and max(stages) - min(stages) >= interval:
+                return False
+    registers = {
+        value.bus for channel in process.ports.inputs if not channel.in_beats for value in channel.values
+    }
+    return registers.isdisjoint(bus for bus, _ in region.netlist.inputs)
 
 
 def users_of(process: ProcessPlan, ranges: Sequence[tuple[int, int]]) -> dict[str, list[int]]:
@@ -125,10 +163,12 @@ def places_of(process: ProcessPlan, overlap: Overlap) -> list[Place]:
     """All places: between neighbours, and between whoever fills and empties a memory."""
     ranges, users = overlap.stages, users_of(process, overlap.stages)
     most, found = len(ranges) - 1, list[Place]()
+    taken_over = relayed(process, overlap)
     for number in range(most):
         here, behind = stage_name(number), stage_name(number + 1)
-        # What a stage leaves in registers is taken when the next one starts.
-        found += [Place(here, behind, 0), Place(behind, here, 1, early=True)]
+        found.append(Place(here, behind, 0))
+        if taken_over[number + 1]:  # what a stage leaves in registers is taken when the next one starts
+            found.append(Place(behind, here, 1, early=True))
     for channel in process.ports.channels:
         if channel.name in process.taken:
             continue
@@ -160,16 +200,20 @@ def followed(process: ProcessPlan, overlap: Overlap, items: int) -> Times:
     inputs = [channel.name for channel in process.ports.inputs if channel.name not in taken]
     outputs = [channel.name for channel in process.ports.outputs]
     for channel in process.ports.channels:
-        takes[channel.name] = channel.beats - 1 + (
-            process.reading(channel.name) if channel.direction == "output" else 0
-        )
+        takes[channel.name] = channel.beats - 1
+        if overlap.in_turn and channel.direction == "output":
+            takes[channel.name] += process.reading(channel.name)
     order = [*inputs, *map(stage_name, range(len(overlap.stages))), *outputs]
     starts: dict[str, list[int]] = {name: [] for name in order}
     ends: dict[str, list[int]] = {name: [] for name in order}
     stages = {stage_name(number) for number in range(len(overlap.stages))}
+    holds = {name: takes[name] + 1 for name in order}
+    for number in overlap.prompt:
+        region = process.regions[overlap.stages[number][0]]
+        holds[stage_name(number)] = region.rounds * region.plan.initiation_interval
     for item in range(items):
         for name in order:
-            begin = ends[name][-1] + 1 if item else 0
+            begin = starts[name][-1] + holds[name] if item else 0
             for place in places:
                 if place.target == name and item >= place.tokens:
                     events = starts if place.early else ends
@@ -177,6 +221,9 @@ def followed(process: ProcessPlan, overlap: Overlap, items: int) -> Times:
                     begin = max(begin, events[place.source][item - place.tokens] + late)
             starts[name].append(begin)
             ends[name].append(begin + takes[name])
+    for channel in process.ports.outputs:
+        if not overlap.in_turn:  # the last is on its way when the next item begins
+            ends[channel.name] = [end + process.reading(channel.name) for end in ends[channel.name]]
     for channel in process.ports.inputs:
         if channel.name in taken:  # as its region works
             number = taken[channel.name]

@@ -28,6 +28,7 @@ from kera_hw.loops.program import (
 from kera_hw.loops.rewrite import defined, indexing, used
 from kera_hw.rtl.lower import ports
 from kera_hw.rtl.machine.parts import operation_count
+from kera_hw.rtl.machine.tidy import tidied
 from kera_hw.support import Diagnostic
 from kera_hw.types import bit_width
 
@@ -109,7 +110,7 @@ class Regions:
 
 def nests_of(program: LoopProgram, side_by_side: frozenset[str] = frozenset()) -> Regions:
     """The regions of a program; loops ``side_by_side`` are unrolled in any case. Raises NoProcess."""
-    program = replace(program, body=_without_dead_loops(program.body))
+    program = tidied(program)
     memories = {buffer.name: buffer for buffer in _memories(program)}
     while True:
         split = _Split(memories, side_by_side)
@@ -290,25 +291,6 @@ def _within(statement: Statement) -> Iterator[Statement]:
 
 def _inside(loop: For) -> Iterator[Statement]:
     return statements(loop.body)
-
-
-def _without_dead_loops(block: Block) -> Block:
-    """Without what stores nothing and gives nothing that is used."""
-    needed = used(block) | indexing(block)
-    body: list[Statement] = []
-    for statement in block.body:
-        if isinstance(statement, For):
-            gives = any(item.outer in needed for item in statement.carried)
-            stores = any(isinstance(item, Store) for item in _within(statement))
-            if not gives and not stores:
-                continue
-            inner = _without_dead_loops(statement.body)
-            if inner is not statement.body:
-                statement = replace(statement, body=inner)
-        body.append(statement)
-    return block if len(body) == len(block.body) and all(a is b for a, b in zip(body, block.body)) else Block(
-        tuple(body), block.yields
-    )
 
 
 def used_outside(nests: Sequence[Nest], number: int) -> list[Var]:

@@ -79,11 +79,13 @@ class Memories:
         self._kept: list[_Chain] = []  # of every storage
         self._shared: list[bool] = []
         self.storages: list[Storage] = []
-        for index, memory in enumerate(source.flat.memories):
-            chain = self._chain(index)
+        chains = [self._chain(index) for index in range(len(source.flat.memories))]
+        # Each has one write port, so that a round takes as many cycles as the most writes of one.
+        cycles = max([1, *(len(chain.writes) for chain in chains)])
+        for memory, chain in zip(source.flat.memories, chains):
             if not chain.writes and memory.initial is not None:
                 continue  # a table of constants
-            storage = self._storage(memory, chain)
+            storage = self._storage(memory, chain, cycles)
             self._left -= _blocks(storage, self._device)
             for number, (node, writes) in enumerate(chain.reads):
                 self._ports[node] = len(self.storages), writes, number % storage.read_ports
@@ -126,13 +128,14 @@ class Memories:
 
     # What they are made of
 
-    def _storage(self, memory: FlatMemory, chain: _Chain) -> Storage:
+    def _storage(self, memory: FlatMemory, chain: _Chain, cycles: int) -> Storage:
+        """As many read ports as a round of so many cycles needs."""
         addresses = [*(write.address for write in chain.writes), *(node.inputs[1] for node, _ in chain.reads)]
         distance = max(memory.distance, min(
             (self._addresses.distance(write.address, other) for write in chain.writes for other in addresses),
             default=1,
         ))
-        ports = max(1, -(-len(chain.reads) // max(1, len(chain.writes))))
+        ports = max(1, -(-len(chain.reads) // cycles))
         ways = [self._in_block(memory, distance, ports), self._in_luts(memory, distance, ports)]
         found = [way for way in ways if way is not None]
         return min(found, key=lambda way: self._cost(way))
