@@ -157,6 +157,7 @@ def process_design(
         program, export, options, lowering, most.mappings, most.choice, clock_mhz, scale, name_notes,
         regions=regions, parts=parts, steps=spread_out.steps,
     )  # fmt: skip
+    found = replace(found, followed=found.following)
     large = [channel for channel in found.ports.channels if channel.in_beats]
     if options.interface == "axi-lite" and any(channel.words > channel.beats for channel in large):
         message = f"`{export.name}` as a process takes an element in every cycle, and software has words."

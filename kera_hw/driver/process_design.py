@@ -26,6 +26,7 @@ from kera_hw.rtl.lower.ports import bus_widths, parameter_buses, place_leaves, r
 from kera_hw.rtl.lower.storage import memories_of
 from kera_hw.rtl.machine.nest_round import RegionDesign, exchange_bus
 from kera_hw.rtl.machine.nests import Regions
+from kera_hw.rtl.techmap.memories import ports_of
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.units import ReadPort, Storage, WritePort
@@ -34,6 +35,7 @@ from kera_hw.schedule.planner import over_capacity
 from kera_hw.support import Diagnostic, KeraError, Severity
 
 if TYPE_CHECKING:
+    from kera_hw.rtl.emit.following import Following
     from kera_hw.rtl.emit.process import ProcessPlan, RegionPart, Repeat
     from kera_hw.rtl.emit.storages import StorageParameters
     from kera_hw.rtl.emit.verilog import Emitted
@@ -67,6 +69,8 @@ class ProcessDesign(HardwareDesign):
     parts: tuple[Part, ...] = ()
     overlaps: bool = False
     """Whether stages work on different items at once."""
+    followed: Following | None = None
+    """What ``following`` found for the same regions."""
     steps: tuple[Step, ...] = ()
     outlooks: tuple[Outlook, ...] = ()
 
@@ -148,7 +152,8 @@ class ProcessDesign(HardwareDesign):
         return lanes_of(most, value.elements, min(wide, self.options.lanes or wide), self._run_cycles)
 
     @cached_property
-    def _run_parts(self) -> tuple[RegionPart, ...]:
+    def _parts_alone(self) -> tuple[RegionPart, ...]:
+        """The datapaths, each by itself."""
         from kera_hw.rtl.emit.process import RegionPart
 
         name = module_name(self.export.name)
@@ -161,6 +166,19 @@ class ProcessDesign(HardwareDesign):
                 tuple(Layout(part.netlist, part.plan, control).storages), self._takes_of(part.region),
             ))  # fmt: skip
         return tuple(made)
+
+    @cached_property
+    def following(self) -> Following:
+        """When regions of an item start, and what memories between them need."""
+        from kera_hw.rtl.emit.following import following
+
+        assert self.regions is not None
+        return self.followed or following(self._parts_alone, self.regions)
+
+    @cached_property
+    def _run_parts(self) -> tuple[RegionPart, ...]:
+        after = self.following.after
+        return tuple(replace(part, after=by) for part, by in zip(self._parts_alone, after, strict=True))
 
     @cached_property
     def _repeats(self) -> tuple[Repeat, ...]:
@@ -184,7 +202,7 @@ class ProcessDesign(HardwareDesign):
         from kera_hw.rtl.emit.banked import Places, places_of
         from kera_hw.rtl.emit.process import ProcessPlan
         from kera_hw.rtl.emit.stages import overlap_of
-        from kera_hw.rtl.emit.storages import storage_parameters
+        from kera_hw.rtl.emit.storages import folded, storage_parameters
 
         memories: dict[str, tuple[Storage, int]] = {}
         for part in self._run_parts:
@@ -204,7 +222,12 @@ class ProcessDesign(HardwareDesign):
             for memory, (storage, reads) in memories.items()
         }
         plan = ProcessPlan(self._run_parts, self._repeats, given, channels, self.ports)
-        return replace(plan, overlap=overlap_of(plan)) if self.overlaps else plan
+        if self.overlaps:
+            plan = replace(plan, overlap=overlap_of(plan))
+        for memory, words in self.following.words.items():
+            if plan.overlap is None or memory not in plan.overlap.copies:
+                given[memory] = folded(given[memory], words)
+        return replace(plan, memories=given)
 
     def _takes_of(self, region: RegionDesign) -> tuple[str, str] | None:
         """The channel that a region takes elements of as it works, and the bus that they go on."""
@@ -265,7 +288,14 @@ class ProcessDesign(HardwareDesign):
         memories = self._memories_told()
         for name, storage in shared.items():
             told = memories[name]
-            bram += replace(storage, entries=told.entries).blocks(device) * told.reads
+            kept = replace(storage, entries=told.entries, read_ports=told.reads)
+            if storage.style == "block" and not told.blocks and self.style == "ecp5":
+                units = ports_of(replace(kept, style="lut"))
+                lut, ff = lut + round(sum(unit.luts(device) for unit in units)), ff + sum(
+                    unit.flip_flops() for unit in units
+                )
+            else:
+                bram += kept.blocks(device) * told.reads
         control = process_cost(self.process)
         lut, ff = lut + control.lut, ff + control.ff
         overlap = self.process.overlap

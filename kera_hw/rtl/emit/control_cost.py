@@ -78,6 +78,8 @@ def _region(region: RegionPart) -> ControlCost:
     total = ControlCost(_REGION_LUTS + 2 * (interval > 1), 2 + (region.rounds > 1) + (interval > 1) + kept)
     for count in region.counts:
         total += counter_cost(count) + ControlCost(0, 2 * (count > 1))
+    if region.after is not None:
+        total += counter_cost(region.after + 1)
     return total
 
 

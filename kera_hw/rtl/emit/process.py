@@ -35,6 +35,8 @@ class RegionPart:
     storages: tuple[StoragePlace, ...]
     takes: tuple[str, str] | None = None
     """A channel of which every round takes a beat, and the bus that it goes on."""
+    after: int | None = None
+    """Cycles from the start of the region ahead to its own; None where it starts when that ends."""
 
     @property
     def rounds(self) -> int:
@@ -126,11 +128,13 @@ def run_cycles(regions: Sequence[RegionPart], repeats: Sequence[Repeat]) -> int:
 
 
 def _cycles(regions: Sequence[RegionPart], first: int, last: int, repeats: Sequence[Repeat]) -> int:
-    total, at = 0, first
+    total, at, begun = 0, first, 0
     while at <= last:
         found = outermost(repeats, at)
         if found is None:
-            total, at = total + regions[at].cycles, at + 1
+            after = regions[at].after
+            begun = total if after is None or at == first else begun + after
+            total, at = begun + regions[at].cycles, at + 1
             continue
         inner = _cycles(regions, found.first, found.last, [one for one in repeats if one is not found])
         total, at = total + found.count * inner, found.last + 1
@@ -300,15 +304,29 @@ class ProcessBuild:
 
     def _sequence(self, first: int, last: int, begin: Value, repeats: Sequence[Repeat]) -> Value:
         """Whether the last of these regions ends, each begun in the cycle in which the one before ends."""
-        at = first
+        at, begun = first, begin
         while at <= last:
             found = outermost(repeats, at)
             if found is None:
-                begin, at = self._region(at, self._process.regions[at], begin), at + 1
+                after = self._process.regions[at].after
+                begun = begin if after is None or at == first else self._later(f"region{at}", begun, after)
+                begin, at = self._region(at, self._process.regions[at], begun), at + 1
                 continue
             begin = self._repeat(found, begin, [one for one in repeats if one is not found])
             at = found.last + 1
         return begin
+
+    def _later(self, stem: str, begin: Value, cycles: int) -> Value:
+        """The same so many cycles later."""
+        m = self._m
+        if cycles == 0:
+            return begin
+        left = Signal(range(cycles + 1), name=f"{stem}_waits")
+        with m.If(begin):
+            m.d.sync += left.eq(cycles)
+        with m.Elif(left.any()):
+            m.d.sync += left.eq(left - 1)
+        return left == 1
 
     def _repeat(self, repeat: Repeat, begin: Value, repeats: Sequence[Repeat]) -> Value:
         """Whether the regions have run for the last time."""
@@ -442,9 +460,12 @@ class ProcessBuild:
             }
             ports |= {f"o_{place.stem}{suffix}": wire for suffix, wire in wires.items()}
             ports[f"i_{place.stem}_q"] = self._shown_by(storage, reads)
+            whole = storage.address_bits
+            bits = min(whole, self._process.memories[storage.name].address_bits)  # of what is alive at once
+            address = Cat(*(wires["_read_address"][k * whole : k * whole + bits] for k in range(reads)))
             self._drives(storage.name, MemoryPort(
-                running, wires["_write"] if place.writes else None, wires["_write_address"],
-                wires["_write_data"], wires["_read_address"] if place.reads else None,
+                running, wires["_write"] if place.writes else None, wires["_write_address"][:bits],
+                wires["_write_data"], address if place.reads else None,
             ), (region, place))
         m.submodules[stem] = Instance(region.module, **ports)
 

@@ -257,7 +257,7 @@ def within_stage(process: ProcessPlan, stage: tuple[int, int], number: int) -> t
     first, last = stage
     inside = [one for one in process.repeats if first <= one.first and one.last <= last]
     before = [one for one in inside if one.last < number]
-    begin = process.cycles_of(first, number - 1, before)
+    begin = process.cycles_of(first, number, before) - process.regions[number].cycles
     around = [one for one in inside if one.first <= number <= one.last]
     if not around:
         return begin, begin + process.regions[number].cycles

@@ -5,7 +5,7 @@ Ports that several calls share take turns: a signal is that of the call whose st
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kera_hw.rtl.emit.layout import Control, StoragePlace, valid_name
 from kera_hw.rtl.emit.styles import Style
@@ -14,6 +14,9 @@ from kera_hw.schedule.fpga.bits import Bits
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.units import Storage
 from kera_hw.schedule.plan import Plan
+
+_SHALLOW = 32
+"""Words up to which a memory that was planned as block RAM lies in LUTs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,12 @@ def storage_parameters(storage: Storage, reads: int, style: Style) -> StoragePar
         storage.word_bits, storage.entries, storage.address_bits, max(1, reads), storage.read_latency_cycles,
         storage.forwards, style == "ecp5" and storage.style == "block", storage.uniform, words[0], joined,
     )
+
+
+def folded(given: StorageParameters, words: int) -> StorageParameters:
+    """With room for so many words alone, a power of two; few are not worth a block."""
+    bits = max(1, (words - 1).bit_length())
+    return replace(given, entries=words, address_bits=bits, blocks=given.blocks and words > _SHALLOW)
 
 
 def storage_instance(place: StoragePlace, control: Control, style: Style, name: str) -> list[str]:
