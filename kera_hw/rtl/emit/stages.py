@@ -56,7 +56,12 @@ def in_turn(process: ProcessPlan) -> Overlap:
 
 
 def overlap_of(process: ProcessPlan) -> Overlap | None:
-    """Stages as short as the longest region allows; None where items cannot overlap at an even pace."""
+    """Stages as short as the longest region allows; None where items cannot overlap at an even pace.
+
+    None as well where a channel fills or empties several banks: their copies are not counted yet.
+    """
+    if any(len(places.banks) > 1 for places in process.channels.values()):
+        return None
     ranges = _balanced(process, _apart(process))
     users = users_of(process, ranges)
     copies: dict[str, int] = {}
