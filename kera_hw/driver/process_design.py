@@ -35,7 +35,7 @@ from kera_hw.schedule.planner import over_capacity
 from kera_hw.support import Diagnostic, KeraError, Severity
 
 if TYPE_CHECKING:
-    from kera_hw.rtl.emit.following import Following
+    from kera_hw.driver.following import Following
     from kera_hw.rtl.emit.process import ProcessPlan, RegionPart, Repeat
     from kera_hw.rtl.emit.storages import StorageParameters
     from kera_hw.rtl.emit.verilog import Emitted
@@ -170,7 +170,7 @@ class ProcessDesign(HardwareDesign):
     @cached_property
     def following(self) -> Following:
         """When regions of an item start, and what memories between them need."""
-        from kera_hw.rtl.emit.following import following
+        from kera_hw.driver.following import following
 
         assert self.regions is not None
         return self.followed or following(self._parts_alone, self.regions)
