@@ -1,4 +1,4 @@
-"""Elementary functions on machines with fma: the program that is made for them (``numerics.elementary``).
+"""Elementary functions on processors: the programs that are made for them (``numerics.elementary``).
 
 A NaN is put right at the end, so that on the way none has to be the canonical one.
 """
@@ -26,7 +26,7 @@ _NEW_NANS = frozenset({"log", "log2", "sin", "cos"})
 def function(to: Writer, call: Call) -> Sequence[Value]:
     kind = call.type
     assert isinstance(kind, FloatType)
-    if kind == F64 or not FUSED_MULTIPLY_ADD.keys() <= to.emit.native.keys():
+    if kind == F64:
         return to.expanded(call)
     (x,) = call.args
     verb = call.opcode.partition(".")[2]
@@ -106,7 +106,8 @@ _LIMITING = ("lt", "select")
 
 def _written(to: Writer, name: str, argument: Value) -> Value:
     """The program's result, an f64."""
-    return _Program(to, elementary.fused_program(name), argument).result()
+    fused = FUSED_MULTIPLY_ADD.keys() <= to.emit.native.keys()
+    return _Program(to, elementary.machine_program(name, fused), argument).result()
 
 
 RULES: Mapping[str, Rule] = {f"floating.{name}": function for name in elementary.FUNCTIONS}

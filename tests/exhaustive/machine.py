@@ -45,10 +45,10 @@ class Runs(Protocol):
     def run(self, params: Sequence[Array], items: int, /) -> list[Array]: ...
 
 
-def source(name: str, factor: int = 1) -> str:
-    """The sum over a block of inputs from ``first`` on, times ``factor``, as ``run`` has it."""
+def source(name: str) -> str:
+    """The sum over a block of inputs from ``first`` on, as ``run`` has it."""
     return f"""pub fn total(first: u32) -> u64 {{
-    let bits = (iota::<u32, {BLOCK}>() + first) * {factor:#x};
+    let bits = iota::<u32, {BLOCK}>() + first;
     let found = bitcast::<u32>({name}(bitcast::<f32>(bits))) as u64;
     let input = bits as u64;
     sum((((input << 32) | found) ^ {_MIX:#x}) * (input * 2 + 1))
@@ -56,19 +56,19 @@ def source(name: str, factor: int = 1) -> str:
 """
 
 
-def export_of(name: str, factor: int = 1) -> Export:
+def export_of(name: str) -> Export:
     """The kernel, as a target compiles it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "total.kera"
-        path.write_text(source(name, factor), encoding="utf-8")
+        path.write_text(source(name), encoding="utf-8")
         loaded = load_program(path)
     assert loaded.graph is not None, loaded.diagnostics
     graph: Graph = loaded.graph
     return to_compile(graph, graph.exports[0])
 
 
-def compiled(name: str, level: Level, factor: int = 1) -> Instance:
-    return Instance(compile_export(export_of(name, factor), level=level))
+def compiled(name: str, level: Level) -> Instance:
+    return Instance(compile_export(export_of(name), level=level))
 
 
 def total(instance: Runs, first: int, count: int) -> int:
@@ -100,9 +100,9 @@ def expected(name: str) -> int:
     return (int(record["checksum"], 16) - terms(inputs, before) + terms(inputs, after)) & _MASK
 
 
-def fused_digest(name: str) -> str:
-    """Of the program, patches and all, that machines with fma have in place of the one against MPFR."""
-    text = emit_cpp.function(elementary.fused_program(name), "subject")
+def digest(name: str, fused: bool) -> str:
+    """Of the program, patches and all, that machines have in place of the one against MPFR."""
+    text = emit_cpp.function(elementary.machine_program(name, fused), "subject")
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -114,7 +114,7 @@ def check(name: str, level: Level) -> dict[str, Any]:
     return {
         "function": name, "type": "f32", "level": level.name, "inputs": run.INPUTS,
         "checksum": f"{found:016x}", "equal": found == expected(name),
-        "program_sha256": run.program_digest(name), "fused_sha256": fused_digest(name),
+        "program_sha256": run.program_digest(name), "fused_sha256": digest(name, fused=True),
         "processor_seconds": round(time.process_time() - start, 1),
     }  # fmt: skip
 

@@ -30,12 +30,12 @@ def program(name: str, kind: FloatType) -> Trace:
 
 
 @cache
-def fused_program(name: str) -> Trace:
-    """The f64 program for f16, bf16 and f32 on machines with fma: the same results in fewer steps.
+def machine_program(name: str, fused: bool) -> Trace:
+    """The f64 program for f16, bf16 and f32 on processors, with fma or without: the same results, sooner.
 
     What it gives for a NaN has no meaning.
     """
-    module = import_module(f"{__name__}.fused")
+    module = import_module(f"{__name__}.{'fused' if fused else 'balanced'}")
     return module.program(name)
 
 

@@ -67,7 +67,7 @@ def bits_real(bits: int) -> float:
     return struct.unpack("<d", bits.to_bytes(8, "little"))[0]
 
 
-class _Recorder:
+class Recorder:
     """Collects steps; an equal step is recorded once."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class Value:
 
     __slots__ = ("index", "recorder")
 
-    def __init__(self, recorder: _Recorder, index: int) -> None:
+    def __init__(self, recorder: Recorder, index: int) -> None:
         self.recorder = recorder
         self.index = index
 
@@ -285,7 +285,7 @@ def polynomial(coefficients: tuple[float, ...], x: Real) -> Real:
 
 def trace(algorithm: Callable[[Real], Real]) -> Trace:
     """The program of an algorithm: its operations in the order written, the unused ones dropped."""
-    recorder = _Recorder()
+    recorder = Recorder()
     argument = Real(recorder, recorder.add(TraceStep("argument", Sort.REAL, ())))
     result = algorithm(argument).index
     return pruned(Trace(tuple(recorder.steps), tuple(recorder.tables), result))
