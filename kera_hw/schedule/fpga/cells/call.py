@@ -139,5 +139,8 @@ class Call(Cell):
         """Those beside the unit's own, which count once however many calls it has."""
         return self.unit.operand_luts(self.arguments)
 
+    def keeps_luts(self, device: Device) -> bool:
+        return self.unit.keeps_luts(device)
+
     def evaluate(self, operands: Sequence[Value]) -> Value:
         return self.unit.evaluate(operands)

@@ -78,6 +78,10 @@ class IterativeUnit(Unit):
     def luts(self, device: Device) -> float:
         return netlist_luts(self.step, device)
 
+    def keeps_luts(self, device: Device) -> bool:
+        """Those of its step are counted as they will be, and a choice of a bit is one where LUTs stay."""
+        return device.area.keeps_luts
+
     def operand_luts(self, operands: Sequence[Bits]) -> int:
         """Multiplexers between initial and next values: a constant is loaded by a register's reset."""
         moving = (bits for register, bits in zip(self.registers, operands) if register.follow is not None)
