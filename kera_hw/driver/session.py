@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from kera_hw.driver.files import module_loader, read_bytes
 from kera_hw.driver.messages import shown
-from kera_hw.frontend import Frontend, compile_source
+from kera_hw.frontend import Frontend, Given, compile_source
 from kera_hw.graph import Export, Graph, Store, read_keg
 from kera_hw.passes import Optimised, pipeline, run_pipeline
 from kera_hw.support import Diagnostic, SourceFile
@@ -45,9 +46,9 @@ def load_program(path: Path) -> Loaded:
     return compile_text(SourceFile(str(path), data), path)
 
 
-def compile_text(file: SourceFile, path: Path) -> Loaded:
+def compile_text(file: SourceFile, path: Path, given: Given = MappingProxyType({})) -> Loaded:
     """Compiles source that is already in memory; modules are looked for beside ``path``."""
-    frontend = compile_source(file, module_loader(path))
+    frontend = compile_source(file, module_loader(path), given)
     return Loaded(path, frontend.graph, frontend, tuple(frontend.diagnostics))
 
 

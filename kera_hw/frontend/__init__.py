@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kera_hw.frontend.compile import Frontend, compile_source
+from kera_hw.frontend.compile import Frontend, Given, compile_source
 
-__all__ = ["Frontend", "compile_source"]
+__all__ = ["Frontend", "Given", "compile_source"]

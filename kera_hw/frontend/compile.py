@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 from kera_hw.frontend.parser import parse
 from kera_hw.frontend.sema import check
@@ -15,6 +17,10 @@ from kera_hw.frontend.sema.tree import hir
 from kera_hw.frontend.syntax import ast
 from kera_hw.graph.node import Graph
 from kera_hw.support import Diagnostic, SourceFile, deep_recursion
+from kera_hw.types import Type
+
+Given = Mapping[str, tuple[Type, Any]]
+"""Types and values of constants of a file, in the form of ``hir.Const``, whatever stands there for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +37,12 @@ class Frontend:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def compile_source(file: SourceFile, load: Callable[[str], SourceFile | None]) -> Frontend:
+def compile_source(
+    file: SourceFile, load: Callable[[str], SourceFile | None], given: Given = MappingProxyType({})
+) -> Frontend:
     """Compile a file; ``load`` gives a module's file by name, or None. Never raises for input."""
     unit, diagnostics = parse(file)
-    program, found = check(unit, file, load, evaluate_constant, diagnostics)
+    program, found = check(unit, file, load, evaluate_constant, diagnostics, given)
     diagnostics += found
     if program is None or _broken(diagnostics):
         return Frontend(unit, None, None, tuple(diagnostics))

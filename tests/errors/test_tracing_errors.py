@@ -90,6 +90,15 @@ def test_a_function_has_a_result_and_plain_parameters() -> None:
     assert _failure(lambda *x: x[0], "i8")[0] == "K0919"
 
 
+def test_what_is_not_written_in_python_is_not_traced() -> None:
+    class Callable_:
+        def __call__(self, x: Any) -> Any:
+            return x
+
+    for thing in (np.sin, Callable_(), print):
+        assert _failure(thing, "f32")[0] == "K0918"
+
+
 def test_messages_name_values_as_python_does() -> None:
     with pytest.raises(KeraError) as caught:
         kera_hw.trace(lambda x: (x + 1)(2) if callable(x) else fn.dot(x + 1, 2), "[i32; 4]")

@@ -145,6 +145,26 @@ def test_constants_keep_their_bits(value: Any) -> None:
     assert np.asarray(traced.function("traced")()).tobytes() == np.asarray(value).tobytes()
 
 
+def test_large_constants_are_given_by_their_values() -> None:
+    weights = np.arange(-300, 300, dtype=np.int16).reshape(20, 30)
+    indices = np.arange(600, dtype=np.uint16)[::-1].copy()  # whose values the proof of indices needs
+    lines = ", ".join(f"[{', '.join(map(str, row))}]" for row in weights.tolist())
+    text = f"""const W: [i16; 20, 30] = [{lines}];
+    pub fn f(x: [i16; 20, 30]) -> [i16; 600] {{
+        gather(reshape::<600>(x + W), [{', '.join(map(str, indices.tolist()))}u16])
+    }}""".replace("[599,", "[599u16,").replace("0u16]", "0]")
+
+    def f(x: Any) -> Any:
+        return fn.gather((x + weights).reshape(600), indices)
+
+    traced = kera_hw.trace(f, "[i16; 20, 30]")
+    assert traced.fingerprint == kera_hw.compile(text).fingerprint
+    assert kera_hw.compile(traced.source).fingerprint == traced.fingerprint
+    weights[:] = 0
+    zeros = np.zeros((20, 30), np.int16)
+    assert traced.function("f")(x=zeros)[0] == 299
+
+
 def test_every_builtin_has_its_name() -> None:
     assert dir(fn) == sorted(BUILTINS)
     assert all(getattr(fn, name).__name__ == name for name in BUILTINS)

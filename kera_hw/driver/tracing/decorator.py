@@ -6,11 +6,13 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
 from kera_hw.driver.api import Program
 from kera_hw.driver.session import Loaded, compile_text
+from kera_hw.driver.tracing.literals import array_text, kera_type
 from kera_hw.driver.tracing.places import Files, Place
 from kera_hw.driver.tracing.tracer import Tracer, during, taken_apart
 from kera_hw.driver.tracing.values import StateValue, Traced, text_of, type_text
@@ -18,15 +20,25 @@ from kera_hw.graph import Graph, Origin
 from kera_hw.support import Diagnostic, KeraError, SourceFile, deep_recursion
 from kera_hw.types import Type
 
+_ELSEWHERE = "() = ()"
+"""What stands for a constant that is given by its value."""
+
 
 class TracedProgram(Program):
-    """A program that was written in Python. ``source`` is it as Kera text, with the lines it comes from."""
+    """A program that was written in Python."""
 
-    def __init__(self, loaded: Loaded, graph: Graph, source: str, function: Callable[..., Any]) -> None:
+    def __init__(
+        self, loaded: Loaded, graph: Graph, source: Callable[[], str], function: Callable[..., Any]
+    ) -> None:
         super().__init__(loaded, graph)
-        self.source = source
+        self._source = source
         self.__wrapped__ = function
         self.__doc__ = function.__doc__
+
+    @cached_property
+    def source(self) -> str:
+        """The program as Kera text, with the lines that it comes from."""
+        return self._source()
 
 
 def trace(*types: Any, **named: Any) -> Any:
@@ -53,6 +65,8 @@ def trace(*types: Any, **named: Any) -> Any:
 
 def _program(function: Callable[..., Any], types: Sequence[Any], named: Mapping[str, Any]) -> TracedProgram:
     tracer = Tracer(Files())
+    if not inspect.isfunction(inspect.unwrap(getattr(function, "__func__", function))):
+        tracer.fail("What is traced is a function written in Python; put a `lambda` around others.")
     code = inspect.unwrap(function).__code__
     place = tracer.files.function(code)
     params, wanted = _signature(tracer, function, types, named, place)
@@ -66,14 +80,15 @@ def _program(function: Callable[..., Any], types: Sequence[Any], named: Mapping[
     tracer.done = True
     lines, numbers = taken_apart(text)
     path = Path(code.co_filename)
-    loaded = compile_text(SourceFile.from_text("\n".join(lines), f"{path}.kera"), path)
+    given = {name: (tracer.typed(name, place).type, array) for name, array in tracer.arrays.items()}
+    loaded = compile_text(SourceFile.from_text("\n".join(lines), f"{path}.kera"), path, given)
     at = _Places(tracer, numbers, place)
     wrong = [item for item in loaded.diagnostics if item.is_error]
     graph = loaded.graph
     if graph is None or wrong or not graph.exports:
         raise KeraError([at.diagnostic(item) for item in wrong or loaded.diagnostics])
     moved = at.graph(graph)
-    return TracedProgram(Loaded(path, moved, None, ()), moved, at.shown(lines), function)
+    return TracedProgram(Loaded(path, moved, None, ()), moved, lambda: at.shown(lines), function)
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -153,6 +168,7 @@ def _text(
     head = f"pub {word} {name}({', '.join(f'{p}: {k}' for p, k in params.items())}) -> {kind} {{"
     lines = [
         f"const {called}: {text};{tracer.mark(tracer.names[called].place)}"
+        if called not in tracer.arrays else f"const {called}: {_ELSEWHERE};"
         for text, called in tracer.constants.items()
     ]
     lines.append(head + tracer.mark(place))
@@ -205,7 +221,12 @@ class _Places:
         return found
 
     def shown(self, lines: Sequence[str]) -> str:
-        """The text with the lines of Python beside it."""
+        """The text with all constants, and the lines of Python beside it."""
+        for name, array in self._tracer.arrays.items():
+            kind = kera_type(array.dtype)
+            assert kind is not None
+            whole = f"const {name}: {self._tracer.names[name].type} = {array_text(array, kind)};"
+            lines = [whole if line == f"const {name}: {_ELSEWHERE};" else line for line in lines]
         numbers = [None if number is None else self._tracer.places[number] for number in self._numbers]
         return "\n".join(
             line if place is None else f"{line}  // {Path(place.file.path).name}:{place.line}"

@@ -6,9 +6,11 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from hashlib import sha3_256
 from typing import Any, NoReturn
 
 from kera_hw.driver.tracing.places import Files, Place
+from kera_hw.driver.values import Array
 from kera_hw.frontend.expressions import TypedExpression, typed_expression
 from kera_hw.support import Diagnostic, KeraError, Label
 from kera_hw.types import Type
@@ -47,7 +49,8 @@ class Tracer:
 
     files: Files
     names: dict[str, Named] = field(default_factory=dict[str, Named])
-    constants: dict[str, str] = field(default_factory=dict[str, str])  # by their text, the name
+    constants: dict[str, str] = field(default_factory=dict[str, str])  # by their text or bytes, the name
+    arrays: dict[str, Array] = field(default_factory=dict[str, Array])  # of constants without a text
     states: list[State] = field(default_factory=list[State])
     blocks: list[int] = field(default_factory=lambda: [0])
     done: bool = False
@@ -96,6 +99,12 @@ class Tracer:
         """Text whose lines without a mark come from a place; the last gets none."""
         *first, last = text.split("\n")
         return "\n".join([*(line if _MARK.search(line) else line + self.mark(place) for line in first), last])
+
+    def array(self, array: Array, kind: str) -> str:
+        """The name of a constant that is given by its value, where its text would take long to read."""
+        name = self.constant(sha3_256(array.tobytes()).hexdigest(), kind)
+        self.arrays.setdefault(name, array)
+        return name
 
     def constant(self, text: str, kind: str) -> str:
         """The name of a constant of the program."""

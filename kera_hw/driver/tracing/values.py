@@ -12,6 +12,8 @@ from kera_hw.driver.tracing.tracer import State, Symbol, Tracer
 from kera_hw.frontend.sema.names.builtins import MODE_WORDS
 from kera_hw.types import FixType, FloatType, IntType, TensorType, TupleType, Type, element_type, shape_of
 
+_MANY = 256
+"""Elements of a constant that is given by its value; a NaN is, by its text, the one NaN."""
 _CHOICE = " `kera_hw.fn.select(c, a, b)` or `np.where`, which take both values and choose"
 
 
@@ -415,8 +417,11 @@ def text_of(tracer: Tracer, value: Any) -> str:
         array = np.asarray(cast("Any", value))
         kind = kera_type(array.dtype)
         if kind is not None:
-            text = array_text(array, kind)
             whole = f"[{kind}; {', '.join(map(str, array.shape))}]" if array.ndim else kind
+            is_float = array.dtype.kind in "fV"
+            if array.size >= _MANY and not (is_float and np.isnan(array.astype(np.float64)).any()):
+                return tracer.array(array.copy(), whole)
+            text = array_text(array, kind)
             return text if not array.ndim and "(" not in text.strip("()") else tracer.constant(text, whole)
     if isinstance(value, (bool, int, float)):
         text = number(value)

@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from kera_hw.frontend.sema.builtins import convert as builtins_convert
 from kera_hw.frontend.sema.builtins import effects as builtins_effects
@@ -16,12 +18,13 @@ from kera_hw.frontend.sema.checking.functions import check_body, check_test, sig
 from kera_hw.frontend.sema.checking.program import Checker, Evaluate, Load
 from kera_hw.frontend.sema.names.builtins import BUILTINS
 from kera_hw.frontend.sema.names.modules import declare
-from kera_hw.frontend.sema.names.scope import ItemSymbol, Module
+from kera_hw.frontend.sema.names.scope import Constant, ItemSymbol, Module
 from kera_hw.frontend.sema.tree import hir
 from kera_hw.frontend.sema.tree.usage import DeclaredItem
 from kera_hw.frontend.sema.typing.context import Instance
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import CycleError, Diagnostic, SourceFile, Span, deep_recursion, toposort
+from kera_hw.types import Type
 
 #: Modules that register rules and built-ins when imported.
 _REGISTERED = (
@@ -38,27 +41,32 @@ assert set(BUILTINS) - set(HANDLERS) == {"assert", "assert_eq", "cover"}
 
 def check(
     unit: ast.SourceUnit, file: SourceFile, load: Load, evaluate: Evaluate,
-    syntax: Sequence[Diagnostic] = (),
+    syntax: Sequence[Diagnostic] = (), given: Mapping[str, tuple[Type, Any]] = MappingProxyType({}),
 ) -> tuple[hir.CheckedProgram | None, list[Diagnostic]]:
     """Check a parsed file with the modules it imports.
 
     ``load`` gives the file of a module by name (None: there is none). ``evaluate`` gives the value of a
     constant expression in interpreter form (``hir.Const``), by the reference semantics; it may raise
     KeraError with diagnostics. ``syntax`` is what the parser has reported: of the items concerned nothing
-    more is said. The program is None when some diagnostic is an error, or when a syntax error left
+    more is said. ``given`` are types and values of constants of the file, whatever stands there for them. The
+    program is None when some diagnostic is an error, or when a syntax error left
     something without a meaning.
     """
     with deep_recursion():
-        return _check(unit, file, load, evaluate, syntax)
+        return _check(unit, file, load, evaluate, syntax, given)
 
 
 def _check(
     unit: ast.SourceUnit, file: SourceFile, load: Load, evaluate: Evaluate, syntax: Sequence[Diagnostic],
+    given: Mapping[str, tuple[Type, Any]],
 ) -> tuple[hir.CheckedProgram | None, list[Diagnostic]]:
     root = Module("", file, unit)
     checker = Checker(root, load, evaluate, check_body, sign)
     checker.note_syntax(file, unit, syntax)
     declare(root, checker.report)
+    for name, (kind, value) in given.items():
+        symbol = root.items[name]
+        symbol.resolved = Constant(name, kind, value, symbol.name_span)
     for item in syntax:
         if item.code == "K0013" and item.span is not None:  # a directive may have meant to declare its words
             root.lost_names.update(re.findall(r"\w+", file.text(item.span)))
