@@ -69,8 +69,9 @@ def version(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
     if arguments is None:
-        # Compiling makes many small objects that live to the end: looking for garbage costs a fifth.
-        gc.set_threshold(500_000, 50, 50)
+        # Compiling makes many small objects that live to the end: looking for garbage costs a fifth, and
+        # a million objects are 100 MB at most.
+        gc.set_threshold(1_000_000, 50, 50)
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given
     try:

@@ -8,7 +8,7 @@ import numpy as np
 from kera_hw.graph.node import Node, Origin, Ref, Region, Scopes
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Array, AttrValue
-from kera_hw.types import IntType, Type, is_wide, item_bytes, numpy_dtype, shape_of
+from kera_hw.types import IntType, TensorType, Type, is_wide, item_bytes, numpy_dtype, shape_of
 
 _VALUES = frozenset(("core.constant", "core.param"))
 
@@ -87,7 +87,10 @@ class Store:
             assert isinstance(kind, IntType) and isinstance(value, int)
             data = value.to_bytes(item_bytes(kind), "little", signed=kind.signed)
             return self.op("core.constant", type=kind, value=data)
-        array = np.asarray(value).astype(numpy_dtype(kind), copy=False)
+        dtype = numpy_dtype(kind)
+        if isinstance(value, np.generic) and value.dtype == dtype and not isinstance(kind, TensorType):
+            return self.op("core.constant", type=kind, value=value.astype(dtype.newbyteorder("<")).tobytes())
+        array = np.asarray(value).astype(dtype, copy=False)
         array = np.broadcast_to(array, shape_of(kind))
         data = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes()
         return self.op("core.constant", type=kind, value=data)

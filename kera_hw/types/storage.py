@@ -30,6 +30,12 @@ _FLOATS: dict[str, np.dtype[np.generic]] = {
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
 }
+_SIZES_BYTES = (1, 1, 1, 1, 2, 4, 8)
+"""By the number of digits of a width less one: of 1 to 8 bits, 9 to 16, and so on."""
+_INTEGERS = {
+    signed: tuple([np.dtype(f"{'i' if signed else 'u'}{size}") for size in _SIZES_BYTES])
+    for signed in (False, True)
+}
 
 
 def is_wide(kind: Type) -> bool:
@@ -57,5 +63,4 @@ def numpy_dtype(kind: Type) -> np.dtype[np.generic]:
     assert isinstance(kind, IntType), f"{kind} has no array form"
     if is_wide(kind):
         return np.dtype(object)
-    size_bytes = next(size for size in (1, 2, 4, 8) if kind.width_bits <= 8 * size)
-    return np.dtype(f"{'i' if kind.signed else 'u'}{size_bytes}")
+    return _INTEGERS[kind.signed][(kind.width_bits - 1).bit_length()]

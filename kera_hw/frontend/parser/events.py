@@ -96,6 +96,7 @@ class _Builder:
 
     def __init__(self, tokens: list[Token], data: bytes) -> None:
         self.tokens = tokens
+        self.kinds = [*[token.kind for token in tokens], K.END]
         self.data = data
         self.position = 0
         self.cache = GreenCache()
@@ -103,13 +104,13 @@ class _Builder:
         self.finished: GreenNode | None = None
 
     def start(self, kind: SyntaxKind) -> None:
-        if self.stack:
+        if self.stack and self.kinds[self.position] <= LAST_TRIVIA:
             self.trivia(keep_docs=kind in _DOCUMENTED)
         self.stack.append((kind, []))
 
     def token(self, event: Advance) -> None:
         tokens, position = self.tokens, self.position
-        if tokens[position].kind <= LAST_TRIVIA:
+        if self.kinds[position] <= LAST_TRIVIA:
             self.trivia()
             position = self.position
         after = position + event.count
@@ -134,8 +135,8 @@ class _Builder:
     def trivia(self, keep_docs: bool = False) -> None:
         """Take trivia into the open node; with ``keep_docs`` leave the doc comments that belong to what
         follows, and everything after the first of them."""
-        tokens, end, count = self.tokens, self.position, len(self.tokens)
-        while end < count and tokens[end].kind <= LAST_TRIVIA:
+        tokens, kinds, end = self.tokens, self.kinds, self.position
+        while kinds[end] <= LAST_TRIVIA:
             end += 1
         if end == self.position:
             return
