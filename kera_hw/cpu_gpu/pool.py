@@ -99,7 +99,8 @@ def _after_fork() -> None:
     _pool = Pool()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 atexit.register(lambda: _pool.stop())
 
 
