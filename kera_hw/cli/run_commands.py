@@ -221,7 +221,7 @@ def _is_all(targets: str | None) -> bool:
 
 def _compared(targets: str | None, hardware: HardwareRequest) -> tuple[list[str], TargetOptions]:
     """The targets to compare, and how hardware among them is planned. Raises KeraError for no target."""
-    from kera_hw.driver.targets import TARGETS, resolve_target
+    from kera_hw.driver.targets import EVERY_MACHINE, resolve_target
 
     target, options = hardware.for_target("rtl")
     if targets is None:
@@ -231,7 +231,7 @@ def _compared(targets: str | None, hardware: HardwareRequest) -> tuple[list[str]
     elif target != "rtl":
         raise typer.BadParameter("Beside --targets it names a device.", param_hint="--target")
     else:
-        listed = TARGETS if _is_all(targets) else targets.split(",")
+        listed = EVERY_MACHINE if _is_all(targets) else targets.split(",")
         names = [name.strip() for name in listed if name.strip()]
     names = list(dict.fromkeys(names))
     for name in names:

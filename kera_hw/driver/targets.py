@@ -77,6 +77,8 @@ TARGETS: dict[str, Loader] = {
     "interp": _interp, "rtl": _rtl, **{name: _cpu(name) for name in CPU_TARGETS}, "wasm": _wasm, "ptx": _ptx,
     **{name: _amdgcn(name) for name in AMD_TARGETS},
 }
+EVERY_MACHINE = tuple(name for name in TARGETS if name != AMD_TARGETS[0])
+"""Each target once: the first of AMD's names means the second."""
 COVERED = ("interp", "loops", "rtl", "formal", "cpu", "wasm", "ptx", "amdgcn")
 """What has a table of operations (``driver.coverage``): targets, loop programs, and proofs."""
 

@@ -12,7 +12,7 @@ from kera_hw.driver.build import build
 from kera_hw.driver.hardware import design_hardware
 from kera_hw.driver.options import CPU_TARGETS, TargetOptions
 from kera_hw.driver.session import load_program
-from kera_hw.driver.targets import TARGETS, hardware_device, resolve_target
+from kera_hw.driver.targets import EVERY_MACHINE, hardware_device, resolve_target
 from kera_hw.driver.verify import verify_export
 from kera_hw.graph import Graph
 from kera_hw.support import SourceFile, Span
@@ -99,10 +99,10 @@ def test_devices_may_be_compared_with_each_other(kera: Kera, path: Path) -> None
     plans = [data["plans"][name]["target"] for name in targets.split(",")]
     assert data["equal"] and plans == ["interp", "fpga:ecp5-85k", "fpga:ice40-hx8k"]
     data = kera("verify", path, "--fn", "acc", "--targets", "all", "--vectors", "5", "--json").json
-    assert data["equal"] and [row["target"] for row in data["results"]] == list(TARGETS)
+    assert data["equal"] and [row["target"] for row in data["results"]] == list(EVERY_MACHINE)
     # All are compared but those of another processor, or of another level than this one's.
     refused = {row["target"]: row["reasons"][0]["code"] for row in data["results"] if row["reasons"]}
-    assert data["targets"] == [name for name in TARGETS if name not in refused]
+    assert data["targets"] == [name for name in EVERY_MACHINE if name not in refused]
     assert set(refused.values()) <= {"K0706"} and set(refused) <= set(CPU_TARGETS) - {"cpu"}
 
 

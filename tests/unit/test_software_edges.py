@@ -19,11 +19,13 @@ from tests.loop_programs import runs
 WASM = Registers(12, 128, fused=False, engine=True)
 
 
-def tiled(tmp_path: Path, channels: int, width: int, kernel: int, pad: int) -> LoopProgram:
+def tiled(
+    tmp_path: Path, channels: int, width: int, kernel: int, pad: int, mul: str = "unfused"
+) -> LoopProgram:
     path = tmp_path / "f.kera"
     path.write_text(
         f"pub fn f(x: [f32; {channels}, 3, {width}], w: [f32; 9, {channels}, 3, {kernel}]) -> "
-        f"[f32; 9, {1 + 2 * pad}, {width + 2 * pad - kernel + 1}] {{ conv2d(x, w, 1, {pad}) }}",
+        f"[f32; 9, {1 + 2 * pad}, {width + 2 * pad - kernel + 1}] {{ conv2d(x, w, 1, {pad}, mul: {mul}) }}",
         encoding="utf-8",
     )
     loaded = load_program(path)
@@ -54,3 +56,8 @@ def counts(program: LoopProgram) -> list[int]:
     """Rounds of the innermost loops of sums."""
     sums = [item for item in statements(program.body) if isinstance(item, For) and item.carried]
     return [item.count for item in sums if not any(isinstance(one, For) for one in item.body.body)]
+
+
+def test_products_that_are_written_out_stay_in_one_loop(tmp_path: Path) -> None:
+    program = tiled(tmp_path, 2, 40, 3, 1, "fused")
+    assert edges_apart(program) == program

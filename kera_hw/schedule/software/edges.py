@@ -15,25 +15,32 @@ from kera_hw.schedule.software.folding import Counters, answer, asks
 
 _MOST_ROUNDS = 64
 """Of a loop that is looked at round by round."""
-_MOST_CUTS = 16
-"""Each writes a loop's body down once more."""
+_MOST_LOOPS = 8
+"""That are cut: each time a loop's body is written down once or twice more."""
 
 Question = tuple[str, Affine]
 """How something is compared with 0."""
 
 
 def edges_apart(program: LoopProgram) -> LoopProgram:
-    """The program with such loops cut, as long as most rounds of one are then free of questions."""
-    for _ in range(_MOST_CUTS):
-        found = _cut(program)
-        if found is None:
+    """The program with such loops cut, as long as most rounds of one are then free of questions.
+
+    A product that is written out for want of an instruction outweighs a choice, and is not written again.
+    """
+    if any(isinstance(item, Op) and item.opcode == "floating.fma" for item in statements(program.body)):
+        return program
+    for _ in range(_MOST_LOOPS):
+        cuts = _cuts(program)
+        if not cuts:
             break
-        program = apply_step(program, Step("split", found, "few rounds are at an edge"), claimed=False)
+        for cut in cuts:
+            program = apply_step(program, Step("split", cut, "few rounds are at an edge"), claimed=False)
     return program
 
 
-def _cut(program: LoopProgram) -> tuple[str, int] | None:
-    """A loop, and its round from which on, or before which, no lane asks."""
+def _cuts(program: LoopProgram) -> list[tuple[str, int]]:
+    """A loop with the rounds before which, and from which on, no lane asks; the last comes first, since what
+    is before a cut keeps its name."""
     spans = spans_within(program.body)
     loops = [item for item in statements(program.body) if isinstance(item, For)]
     lanes = _lanes(program, loops)
@@ -43,8 +50,8 @@ def _cut(program: LoopProgram) -> tuple[str, int] | None:
         if own and loop.var not in lanes and 1 < loop.count <= _MOST_ROUNDS:
             first, end = _free(loop, own, spans)
             if 2 * (end - first) >= loop.count and (first, end) != (0, loop.count):
-                return loop.var.name, first or end
-    return None
+                return [(loop.var.name, at) for at in (end, first) if 0 < at < loop.count]
+    return []
 
 
 def _lanes(program: LoopProgram, loops: Sequence[For]) -> set[Var]:
