@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ import numpy as np
 import pytest
 
 import kera_hw
+from kera_hw.driver.hardware import plan_hardware
+from kera_hw.driver.options import TargetOptions
 
-HOME = Path(__file__).resolve().parents[2] / "bench" / "programs"
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+HOME = BENCH / "programs"
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -32,6 +36,14 @@ def test_a_division_gives_quotient_and_remainder() -> None:
     b = np.append(_draw(53, kind=np.uint32)[3:], [1, 1, most, most, 3]).astype(np.uint32)
     quotients, remainders = _run("divide32", a=a, b=b)
     assert list(zip(quotients.tolist(), remainders.tolist())) == list(map(divmod, a.tolist(), b.tolist()))
+
+
+def test_the_area_of_a_divider_is_foretold() -> None:
+    """Its loop is a unit, whose LUTs are counted as they are written: half as many more were told of once."""
+    graph = kera_hw.load(HOME / "divide32.kera").graph
+    told = plan_hardware(graph, graph.exports[0], TargetOptions(interval=33)).estimate
+    found = json.loads((BENCH / "results" / "route.json").read_text())["divide32:divide32,ii=33"]["routed"]
+    assert abs(told.lut / found["lut"] - 1) < 0.1 and abs(told.ff / found["ff"] - 1) < 0.02
 
 
 def test_a_root_leaves_what_its_square_lacks() -> None:
