@@ -223,7 +223,13 @@ class ProcessDesign(HardwareDesign):
         }
         plan = ProcessPlan(self._run_parts, self._repeats, given, channels, self.ports)
         if self.overlaps:
-            plan = replace(plan, overlap=overlap_of(plan))
+            overlap = overlap_of(plan)
+            firsts = {first for first, _ in overlap.stages} if overlap is not None else set[int]()
+            regions = tuple(
+                replace(region, after=None) if k in firsts else region  # starts by tokens
+                for k, region in enumerate(plan.regions)
+            )
+            plan = replace(plan, regions=regions, overlap=overlap)
         for memory, words in self.following.words.items():
             if plan.overlap is None or memory not in plan.overlap.copies:
                 given[memory] = folded(given[memory], words)

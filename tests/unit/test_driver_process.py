@@ -356,6 +356,29 @@ def check_bits(path: Path, name: str, design: ProcessDesign, count: int) -> None
         assert bits(unpack_outputs(design, found, count)) == bits(expected), traffic
 
 
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_layers_of_a_network_overlap_on_pictures() -> None:
+    """Three int8 layers, each at work on a picture of its own: bits, and all cycles as planned."""
+    program = Path(__file__).parents[2] / "bench" / "programs" / "cnn.kera"
+    design = planned(program, "cnn", alone=False)
+    overlap, in_turn = design.process.overlap, replace(design, overlaps=False).pace
+    assert overlap is not None and len(overlap.stages) == 3
+    assert design.pace.initiation_interval < 0.8 * in_turn.initiation_interval
+    y, x = np.mgrid[-1:1:28j, -1:1:28j]
+    ring, bar = np.hypot(x, 1.3 * y), np.hypot(0.2 * (x + y), x - y)
+    shapes = (ring, 0.6), (bar, 0.1), (ring, 0.3)
+    strokes = [255 * np.exp(-40 * (shape - size) ** 2) for shape, size in shapes]
+    given = {"picture": np.stack(strokes).astype(np.uint8)}
+    expected = kera_hw.load(program).function("cnn", target="interp").batch(**given)
+    words = pack_inputs(design, given, 3)
+    for traffic in (Traffic(), Traffic(60, 70, seed=3)):
+        run = simulate(design.emitted, words, traffic, count=3)
+        assert departure(design, run, traffic) is None, traffic
+        found = {port.name: run.outputs[k] for k, port in enumerate(design.emitted.data_outputs)}
+        assert bits(unpack_outputs(design, found, 3)) == bits(expected), traffic
+
+
 def test_every_circle_of_places_has_a_token(path: Path) -> None:
     """Else stages would wait for ever: without the places that begin with one, no circle is left."""
     for name in ("relayed", "passed", "turns", "small_rows", "unread"):
