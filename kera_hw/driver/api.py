@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 DirectCall = Callable[[Mapping[str, Any], Any], Any]
+QuickCall = Callable[[Mapping[str, Any]], Any]
 
 
 class Function:
@@ -39,6 +40,7 @@ class Function:
         self._executor = executor
         self._takes_out = all(name != "out" for name, _ in export.params)
         self._direct: DirectCall | None = getattr(executor, "direct", None)
+        self._quick: QuickCall | None = getattr(executor, "quick", None) if self._takes_out else None
 
     def __repr__(self) -> str:
         plan = self._executor.plan
@@ -64,6 +66,10 @@ class Function:
 
         ``out``, unless a parameter is called so, is an array for the result, which is written there.
         """
+        if self._quick is not None:
+            found = self._quick(inputs)
+            if found is not NotImplemented:
+                return found
         out = inputs.pop("out", None) if self._takes_out else None
         if self._direct is not None:
             found = self._direct(inputs, out)

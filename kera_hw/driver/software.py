@@ -60,6 +60,7 @@ class SoftwareExecutor:
         entry: tuple[Call, int] | None = getattr(instance, "entry", None)
         door: OpenDoor | None = getattr(instance, "doorway", None)
         self._straight = None if entry is None else direct_of(self._export, *entry, door)
+        self.quick = None if self._straight is None else self._straight.quick(self._turn)
 
     def direct(self, inputs: Mapping[str, Any], out: Any) -> Any:
         """One item's result where arguments are as the code takes them; NotImplemented for others."""
