@@ -165,3 +165,11 @@ def test_windows_keep_their_bits_in_modules(tmp_path: Path, shape: tuple[int, ..
     args = [_values((2, *one.shape), native_dtype(one.element), k) for k, one in enumerate(made.params)]
     (wanted,), (found,) = run_leaves(export, args, 2), WasmInstance(made).run(args, 2)
     assert found.tobytes() == wanted.tobytes()
+
+
+def test_sums_of_a_long_filter_are_in_registers(tmp_path: Path) -> None:
+    """Its rows overlap, so that a pass through all of them reads each element once."""
+    source = SOURCES["filter"].replace("71", "4103").replace("64", "4096")
+    lowered = lower_export(_export(tmp_path, source))
+    made = chains_in_registers(folded(planned(lowered).after), AVX2).after
+    assert not any(isinstance(item, Alloc) for item in statements(made.body))

@@ -36,6 +36,20 @@ def test_as_many_as_registers_hold(tmp_path: Path, registers: int, copies: int) 
     assert side_by_side(loop.body, vector, registers).copies == copies
 
 
+def test_constants_may_lie_in_memory_and_others_not(tmp_path: Path) -> None:
+    """Of nine numbers alike three have to have a register where they are constants, and all where not."""
+    known = " + ".join(f"x * {k}" for k in range(3, 12))
+    given = " + ".join(f"x * h[{k}]" for k in range(9))
+    found: list[int] = []
+    for terms in (known, given):
+        source = f"pub fn f(x: [i32; 64], h: [i32; 9]) -> [i32; 64] {{ {terms} }}"
+        program = native_program(_export(tmp_path, source), TABLE, rows_of(AVX2.capabilities))
+        (loop,) = (statement for statement in program.body.body if isinstance(statement, For))
+        vector = plan_vectors(program, 256)[id(loop)]
+        found.append(side_by_side(loop.body, vector, 4 * most_alive(loop.body, vector) + 3).copies)
+    assert found == [4, 2]
+
+
 def test_a_body_with_loops_is_written_alone(tmp_path: Path) -> None:
     source = "pub fn f(a: [f32; 8, 8], b: [f32; 8, 8]) -> [f32; 8, 8] { matmul(a, b) }"
     program = native_program(_export(tmp_path, source), TABLE, rows_of(AVX2.capabilities))

@@ -119,11 +119,13 @@ class _Planner:
             return
         if lanes.carried or not all(isinstance(item, Load | Op | Store) for item in lanes.body.body):
             return
-        if lanes.count > _MOST_PASSES * _VECTORS * self._lanes(lanes.body):
-            return  # most of what a pass reads would be lost from the cache before the next one
         loads = [item for item in rows.body.body + lanes.body.body if isinstance(item, Load)]
-        if any(abs(self._step(item, rows.var)) > _NEAR for item in loads):
+        far = max((abs(self._step(item, rows.var)) for item in loads), default=0)
+        if far > _NEAR:
             return  # in rows after each other memory is read as it lies
+        passes = lanes.count > _MOST_PASSES * _VECTORS * self._lanes(lanes.body)
+        if passes and far * rows.count > _NEAR:  # rows of a filter overlap, and are read once
+            return  # most of what a pass reads would be lost from the cache before the next one
         kept = [name for name in _changed(lanes.body) if self._stays(lanes.body, name, rows.var)]
         before = self.program, list(self.steps)
         try:

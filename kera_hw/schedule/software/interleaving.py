@@ -13,6 +13,8 @@ from kera_hw.loops.program import Block, Literal, Load, Op, Operand, Store, Var
 from kera_hw.schedule.software.vector_loops import VectorLoop, statement_operands
 
 MOST_COPIES = 4
+_KEPT = 3
+"""Of so many constants one has to have a register."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +28,18 @@ class Side:
 def side_by_side(block: Block, loop: VectorLoop, registers: int) -> Side:
     """1, 2 or 4 vectors of rounds of a loop with that body; ``registers`` can hold one each.
 
-    Four only where there is room for half of the constants beside them; the others are read where they lie.
+    Four only where there is room beside them for what is the same in all lanes, of constants for a part: the
+    others are read where they lie.
     """
     if not all(isinstance(statement, Op | Load | Store) for statement in block.body):
         return Side(1)
     alive = most_alive(block, loop)
-    alike = len(set(_alike(block, loop)))
+    constants = len(set(_constants(block, loop)))
+    others = len(set(_alike(block, loop))) - constants
     copies = MOST_COPIES
-    while copies > 1 and copies * alive + ((alike + 1) // 2 if copies > 2 else 0) > registers:
+    while copies > 1 and copies * alive + (others + -(-constants // _KEPT) if copies > 2 else 0) > registers:
         copies //= 2
-    return Side(copies, max(0, registers - copies * alive - alike + len(set(_constants(block, loop)))))
+    return Side(copies, max(0, registers - copies * alive - others))
 
 
 def _alike(block: Block, loop: VectorLoop) -> Iterator[Operand]:
