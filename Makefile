@@ -12,7 +12,7 @@ LONG_LIMIT ?= 14400
 STOP := timeout --foreground --kill-after=30
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test check-long bench lint clean distclean relock
+.PHONY: help demo test style types suite check-long bench lint clean distclean relock
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
@@ -24,12 +24,20 @@ help:
 demo: .venv/ready
 	$(PY) examples/demo.py
 
-lint: .venv/ready
+lint: style types
+
+style: .venv/ready
 	.venv/bin/ruff check .
 	.venv/bin/lint-imports --no-logo
+
+types: .venv/ready
 	.venv/bin/pyright --warnings
 
-test: lint
+# Types take one core a minute: beside the tests.
+test: style
+	@$(MAKE) --no-print-directory --jobs=2 types suite
+
+suite: .venv/ready
 	$(STOP) $$(($(TEST_LIMIT) + 60)) $(PY) -m pytest -q -n $(JOBS) --session-timeout=$(TEST_LIMIT) tests
 
 # Exhaustive and long random checks; hours, not minutes. First, whether the recorded ones are about today's code.

@@ -42,7 +42,7 @@ def chain_behind(inputs: int, adds: int) -> Netlist:
     return build.netlist(outputs)
 
 
-@pytest.mark.parametrize("inputs", [50_000, 400_000])
+@pytest.mark.parametrize("inputs", [50_000, pytest.param(400_000, marks=pytest.mark.long)])
 def test_timing_pairs_do_not_depend_on_the_numbers_of_cells(inputs: int) -> None:
     limit_ps = 8000 - MODEL.setup_ps
     alone = timing_pairs(build_problem(chain_behind(0, 12), MODEL), limit_ps)
