@@ -24,6 +24,8 @@ from kera_hw.rtl.toolchain.nextpnr import CHIPS
 from kera_hw.rtl.toolchain.process import scratch
 from kera_hw.rtl.toolchain.verilator import lint
 
+pytestmark = pytest.mark.usefixtures("searched_once")
+
 SOURCE = """
 pub fn little(x: i7, y: u5) -> (u5, i8) { (y, (x as i8) + 1) }
 

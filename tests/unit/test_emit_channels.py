@@ -24,6 +24,8 @@ from kera_hw.rtl.toolchain.verilator import lint
 from kera_hw.schedule.fpga.cells import Lut
 from kera_hw.support import KeraError
 
+pytestmark = pytest.mark.usefixtures("searched_once")
+
 SOURCE = """
 pub fn total(a: [i16; 100], k: i16) -> i32 { sum(a as i32) + (k as i32) }
 
