@@ -28,6 +28,7 @@ from kera_hw.rtl.emit.ports import Interface, Pace, PortPlan
 from kera_hw.rtl.emit.rounds import Rounds
 from kera_hw.rtl.lower import FlatDesign
 from kera_hw.rtl.lower.design import FlatLeaf
+from kera_hw.rtl.machine.compact import Compact
 from kera_hw.rtl.machine.counts import RoundCounter
 from kera_hw.rtl.machine.rounds import Region
 from kera_hw.rtl.toolchain.process import ToolError
@@ -268,6 +269,7 @@ class HardwareDesign:
             "initiation_interval": _span_json((least.initiation_interval, pace.initiation_interval)),
             "regions": self.regions_json(),
             "side_by_side": self.side_by_side_json(),
+            "written_out": self.written_out_json(),
             "memories": self.memories_json(),
             "timeline": self.timeline_json(),
             "reset_cycles": self.plan.reset_cycles,
@@ -304,6 +306,12 @@ class HardwareDesign:
     def side_by_side_json(self) -> dict[str, Any] | None:
         """Which rounds of loops go side by side, where loops stay loops and any do."""
         return None
+
+    def written_out_json(self) -> dict[str, Any] | None:
+        """Which steps wrote short loops out and made scalars of small arrays; None where none did."""
+        lowering = self.lowering
+        rolled = self.mappings.region is not None and lowering.written_out
+        return written_out_json(lowering.compact) if rolled and lowering.compact is not None else None
 
     def regions_json(self) -> list[dict[str, Any]]:
         """The loop that stays one, a line of the plan."""
@@ -392,9 +400,14 @@ def _general(flat: FlatDesign, plan: Plan) -> list[Diagnostic]:
     return found
 
 
+def written_out_json(form: Compact) -> dict[str, Any]:
+    """The steps that led to a program in which long loops alone are loops."""
+    return {"steps": [str(step) for step in form.steps], "in_registers": list(form.scalars)}
+
+
 def rounds_of(region: Region) -> Rounds:
     """What the controller of a region must know."""
-    return Rounds("counted" if region.counted else "until", region.rounds, region.flags)
+    return Rounds("counted" if region.counted else "until", region.rounds, region.flags, region.rests)
 
 
 def _span_json(span: tuple[int, int]) -> int | dict[str, int]:

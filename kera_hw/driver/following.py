@@ -79,7 +79,7 @@ class _Following:
         """What a region's rounds reach of a memory."""
         buffer = self._buffers.get(memory)
         nest = self._regions.nests[number]
-        if buffer is None:
+        if buffer is None or nest.rests:  # whose rounds are not those that its loops count
             return None
         return accesses_of([level.loop for level in nest.levels], buffer, nest.before)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
+from kera_hw.driver.clocks import clocks_of
 from kera_hw.driver.design import (
     DEFAULT_CLOCK_MHZ,
     SLOWDOWN,
@@ -24,7 +26,7 @@ from kera_hw.driver.search import Choice, Circuit, Task, choose
 from kera_hw.driver.session import single_export_graph
 from kera_hw.graph import Export, Graph
 from kera_hw.graph.nesting import check_nesting
-from kera_hw.loops.program import For, While
+from kera_hw.loops.program import While
 from kera_hw.rtl.emit.naming import module_name, module_refusal
 from kera_hw.rtl.lower import FlatDesign
 from kera_hw.rtl.lower.builder import width_of
@@ -86,13 +88,21 @@ def _fitting(
         stencils = plan_raster(*given)
         return plan_process(*given) if stencils is None else stencils
 
+    other: HardwareDesign | None = None
+    if options.interval is not None and options.plan is None:
+        with suppress(KeraError):
+            other = process()
+        if other is not None and exceeds(other.estimate, options) is None and lowering.parts is None:
+            with suppress(KeraError):
+                if _dwarfs(lowering.mappings(options.interval).flat, other):
+                    return other
     try:
         found = _planned(program, export, options, lowering, scale, name_notes, progress)
     except KeraError as refusal:
         if not _TOO_LARGE & {item.code for item in refusal.diagnostics}:
             raise
         try:
-            return process()
+            return other or process()
         except KeraError as why:
             first, *rest = refusal.diagnostics
             told = f"As a process: {why.diagnostics[0].message}"
@@ -100,12 +110,14 @@ def _fitting(
     over = exceeds(found.estimate, options)
     too_large = over is not None or any(item.code == "K0604" for item in found.diagnostics)
     alone = found.keeps_loops and lowering.parts is not None and lowering.parts.is_innermost
+    if options.interval is not None and lowering.written_out:
+        alone = False  # a process may be smaller
     if options.plan is not None or (alone and over is None):
         return found
     if options.interval is None and not too_large:
         return found
     try:
-        other = process()
+        other = other or process()
     except KeraError:
         if over is not None:
             raise KeraError([Diagnostic("K0604", f"`{export.name}` needs {over}.")]) from None
@@ -223,12 +235,14 @@ def _formed(
         return _choose(lowering.mappings, planned, options)
     (_, kept), = lowering.parts.before
 
-    def rolled() -> HardwareDesign:
-        own = None if options.interval is None else options.interval // _most_rounds(kept.loop)
-        found = _choose(
+    def rolled_at(clock_mhz: float | None, interval: int | None) -> HardwareDesign:
+        return _choose(
             lambda interval: lowering.mappings(interval, rolled=True), planned,
-            replace(options, interval=own or None), may_wait=True,
+            replace(options, interval=interval, clock_mhz=clock_mhz), may_wait=True,
         )
+
+    def rolled() -> HardwareDesign:
+        found = _rolled(lowering, options, rolled_at)
         if options.interval is not None and found.core_paces[1][1] > options.interval:
             message = (
                 f"`{found.export.name}` keeps its loop as a loop, which takes {found.core_paces[1][1]:,} "
@@ -278,8 +292,44 @@ _FAR_MORE = 2
 """Times the sites of one design that carry cells of another are, for its other cells not to matter."""
 
 
-def _most_rounds(loop: For | While) -> int:
-    return loop.count if isinstance(loop, For) else loop.most + 1
+def _rolled(
+    lowering: Lowering, options: TargetOptions,
+    at: Callable[[float | None, int | None], HardwareDesign],
+) -> HardwareDesign:
+    """The design with its loop kept: rounds as close as can be, or as far apart as the interval lets them be.
+
+    Where short loops are written out a round is bound by what it hands to the next: at a clock at which that
+    takes a cycle it may take less time, and fewer registers, than several cycles at a faster one. So slower
+    clocks are tried where none is asked for. Raises KeraError where there is no design.
+    """
+    found: list[HardwareDesign] = []
+    faults: list[KeraError] = []
+
+    def tried(clock_mhz: float | None, interval: int | None) -> None:
+        try:
+            found.append(at(clock_mhz, interval))
+        except KeraError as refusal:
+            faults.append(refusal)
+
+    for clock_mhz in clocks_of(options, lowering.device) if lowering.written_out else [options.clock_mhz]:
+        tried(clock_mhz, None)
+        if found and found[-1].plan.initiation_interval == 1:
+            break
+    own = None if options.interval is None else options.interval // lowering.most_rounds
+    if own:
+        best = min(found, key=lambda item: _rolled_rank(item, options), default=None)
+        tried(options.clock_mhz if best is None else best.clock_mhz, own)
+    if not found:
+        raise faults[0]
+    return min(found, key=lambda item: _rolled_rank(item, options))
+
+
+def _rolled_rank(design: HardwareDesign, options: TargetOptions) -> tuple[bool, bool, float]:
+    """What keeps to what was asked first; then sites, times an item's time where no interval is asked."""
+    interval, over = design.core_paces[1][1], exceeds(design.estimate, options) is not None
+    if options.interval is None:
+        return False, over, design.area * interval / design.clock_mhz
+    return interval > options.interval, over, design.area
 
 
 def _choose(

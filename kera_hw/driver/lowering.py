@@ -18,8 +18,9 @@ from kera_hw.loops.transforms.planner import planned
 from kera_hw.lower.export import lower_export
 from kera_hw.rtl.lower import FlatDesign, flatten_export
 from kera_hw.rtl.lower.design import LoweringError
+from kera_hw.rtl.machine.compact import Compact, compact
 from kera_hw.rtl.machine.nest_round import RegionDesign, region_designs
-from kera_hw.rtl.machine.nests import MOST_UNROLLED, Regions
+from kera_hw.rtl.machine.nests import MOST_UNROLLED, Regions, computes
 from kera_hw.rtl.machine.parts import Parts, loops_over, operation_count, parts_of
 from kera_hw.rtl.machine.raster import NoRaster, Raster
 from kera_hw.rtl.machine.raster_round import RasterRound, raster_of, raster_round
@@ -88,9 +89,18 @@ class Lowering:
         )
 
     @cached_property
+    def compact(self) -> Compact | None:
+        """The program with its long loops alone as loops, and small arrays in registers; None for others."""
+        try:
+            return compact(self.program)
+        except KeraError:
+            return None
+
+    @cached_property
     def parts(self) -> Parts | None:
         """The program around the loop that stays one; None where there is none, or more than one.
 
+        Of several, the one that is left where short loops are written out and neighbours joined.
         Loops inside its rounds are unrolled where that makes no large round and the interval is shorter
         than their rounds, which take turns in a process.
         """
@@ -98,14 +108,33 @@ class Lowering:
             found = parts_of(self.program, loops_over(MOST_UNROLLED))
         except KeraError:
             return None
-        if len(found.before) != 1:
-            return None
-        if found.is_innermost:
+        alone = len(found.before) == 1
+        if alone and found.is_innermost:
             return found
+        written_out = None if self.compact is None else _of_one_loop(self.compact.program)
+        if written_out is not None or not alone:
+            return written_out
         ((_, kept),) = found.before
         interval = self._options.interval
         hurried = interval is not None and interval < _rounds_within(kept.loop)
         return found if hurried and _round_size(kept.loop) <= _LARGEST_ROUND else None
+
+    @property
+    def written_out(self) -> bool:
+        """Whether one loop stays only where those within it are written out, or joined with it."""
+        return self.parts is not None and self.parts.program is not self.program
+
+    @property
+    def most_rounds(self) -> int:
+        """Rounds that an item takes at the most where one loop stays."""
+        assert self.parts is not None, "asked for where a loop stays"
+        ((_, kept),) = self.parts.before
+        return kept.loop.count + self._rests if isinstance(kept.loop, For) else kept.loop.most + 1
+
+    @property
+    def _rests(self) -> bool:
+        """Whether what stands behind the loop has a round of its own."""
+        return self.written_out and self.parts is not None and computes(self.parts.after)
 
     def region_designs(self, regions: Regions, interval: int) -> list[RegionDesign]:
         """Rounds of a process's regions, for a round every ``interval`` cycles. Raises KeraError (K06xx)."""
@@ -150,7 +179,8 @@ class Lowering:
     def _region(self, interval: int) -> Region:
         assert self.parts is not None, "asked for where a loop stays"
         found = region_of(
-            self._optimised.exports[0], self.parts, self._store, interval, self.device.carry_logic
+            self._optimised.exports[0], self.parts, self._store, interval, self.device.carry_logic,
+            rests=self._rests,
         )
         if isinstance(found, Diagnostic):
             raise KeraError([found])
@@ -166,3 +196,9 @@ class Lowering:
             raise KeraError([flat])
         refuse_oversize(flat, self._optimised, device, self._options, self.files)
         return flat
+
+
+def _of_one_loop(program: LoopProgram) -> Parts | None:
+    """The program around its one loop that stays, if there is no other."""
+    found = parts_of(program, loops_over(MOST_UNROLLED))
+    return found if len(found.before) == 1 and found.is_innermost else None

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import inf, prod
 from typing import Literal
 
+from kera_hw.driver.clocks import clocks_of
 from kera_hw.driver.design import DEFAULT_CLOCK_MHZ, SLOWDOWN, SLOWEST_MHZ
 from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.mapping import Mappings, Variant
@@ -47,20 +48,89 @@ def plan_process(
     _check(regions, export)
     _refuse_memories(regions, export, lowering.device)
 
-    def made(spread_out: Spread) -> ProcessDesign:
+    def made(spread_out: Spread, clock_mhz: float | None = None) -> ProcessDesign:
         return process_design(
-            program, export, options, lowering, spread_out, scale, name_notes, progress
+            program, export, options, lowering, spread_out, scale, name_notes, progress, clock_mhz
         )
 
-    alone = made(Spread((), regions))
-    found = _in_stages(alone, _side_by_side(alone, made), made)
+    other = _written_out(lowering, options, export, made)
+    if other is not None and other.keeps_to(options) and _is_slower(regions, other):
+        return other
+    try:
+        alone = made(Spread((), regions))
+        if other is None or _rank(alone) <= _rank(other):
+            found = _in_stages(alone, _side_by_side(alone, made), made)
+        else:
+            found = other
+    except KeraError:
+        if other is None or not other.keeps_to(options):
+            raise
+        found = other
     if options.interval is not None and found.pace.initiation_interval > options.interval:
         message = f"`{export.name}` as a process takes {found.pace.initiation_interval:,} cycles an item."
         raise KeraError([Diagnostic("K0602", message)])
     return found
 
 
-def _side_by_side(alone: ProcessDesign, made: Callable[[Spread], ProcessDesign]) -> ProcessDesign:
+def _written_out(
+    lowering: Lowering, options: TargetOptions, export: Export, made: Callable[..., ProcessDesign]
+) -> ProcessDesign | None:
+    """The process whose long loops alone are loops, and its small arrays registers; None where there is none.
+
+    A round of such a loop is bound by what it hands on to the next, not by memories: at a clock at which that
+    takes a cycle it may take less time, and fewer registers, than several cycles at a faster one. The clock
+    is that of the fewest sites x time, or the fastest that keeps to the interval asked for.
+    """
+    if lowering.compact is None or lowering.written_out:
+        return None  # with one loop alone it is no process but a loop around a pipeline
+    try:
+        regions = nests_of(lowering.compact.program, rests=True)
+        _check(regions, export)
+        _refuse_memories(regions, export, lowering.device)
+        spread_out = spread(regions, {})
+    except (NoProcess, KeraError):
+        return None
+    clocks = clocks_of(options, lowering.device)
+    best: ProcessDesign | None = None
+    for clock_mhz in clocks:
+        try:
+            found = replace(made(spread_out, clock_mhz), written_out=lowering.compact)
+        except KeraError:
+            continue
+        if best is None or _rank(found) < _rank(best):
+            best = found
+        if all(part.plan.initiation_interval == 1 for part in found.parts):
+            break  # a slower one takes as many cycles
+    return best
+
+
+def _is_slower(regions: Regions, other: ProcessDesign) -> bool:
+    """Whether a process of these regions is out of sight of another one, by its rounds alone."""
+    nests = enumerate(regions.nests)
+    rounds = sum(nest.rounds * prod(g.loop.count for g in regions.around(k)) for k, nest in nests)
+    if other.options.interval is not None:
+        return rounds > other.options.interval >= other.pace.initiation_interval
+    clock_mhz = other.options.clock_mhz or DEFAULT_CLOCK_MHZ[other.device.family]
+    return rounds / clock_mhz > _SMALLER * other.pace.initiation_interval / other.clock_mhz
+
+
+_SMALLER = 4
+"""Times that a process with its arrays in memories may be smaller than one with registers."""
+
+
+def _rank(design: ProcessDesign) -> tuple[bool, bool, float]:
+    """The order of processes: what keeps to what was asked before what does not, then sites x time.
+
+    With an interval asked for sites alone count.
+    """
+    options = design.options
+    late = options.interval is not None and design.pace.initiation_interval > options.interval
+    return late, not design.keeps_to(options), design.area * (1 if options.interval else design.seconds)
+
+
+def _side_by_side(
+    alone: ProcessDesign, made: Callable[[Spread], ProcessDesign]
+) -> ProcessDesign:
     """The process with as many rounds at once as make an item the shortest, within what was asked.
 
     With an interval asked for, the cheapest that keeps to it.
@@ -127,12 +197,17 @@ def _in_stages(
 def process_design(
     program: Graph, export: Export, options: TargetOptions, lowering: Lowering, spread_out: Spread,
     scale: float, name_notes: tuple[Diagnostic, ...], progress: Callable[[str], None],
+    clock_mhz: float | None = None,
 ) -> ProcessDesign:
-    """A process of these regions. Raises KeraError (K06xx) where there is none."""
+    """A process of these regions, at the clock asked for, or the given one, or the fastest default.
+
+    Raises KeraError (K06xx) where there is none.
+    """
     regions = spread_out.regions
     if options.interface == "axi-lite":  # software brings all beats before it counts cycles
         regions = regions.without_streams()
-    device, clock_mhz = lowering.device, options.clock_mhz or DEFAULT_CLOCK_MHZ[lowering.device.family]
+    device, fixed = lowering.device, options.clock_mhz is not None or clock_mhz is not None
+    clock_mhz = options.clock_mhz or clock_mhz or DEFAULT_CLOCK_MHZ[device.family]
     free = replace(options, interval=None, interface="stream", plan=None)
     while True:
         try:
@@ -143,7 +218,7 @@ def process_design(
         except KeraError as fault:
             slower = clock_mhz * SLOWDOWN
             codes = {item.code for item in fault.diagnostics}
-            if options.clock_mhz is not None or slower < SLOWEST_MHZ or codes != {"K0601"}:
+            if fixed or slower < SLOWEST_MHZ or codes != {"K0601"}:
                 raise
             clock_mhz = slower
     for part in parts:

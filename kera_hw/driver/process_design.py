@@ -8,7 +8,7 @@ from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from kera_hw.driver.design import HardwareDesign
+from kera_hw.driver.design import HardwareDesign, written_out_json
 from kera_hw.driver.mapping import Mappings
 from kera_hw.driver.options import TargetOptions, exceeds
 from kera_hw.driver.search import Choice
@@ -24,6 +24,7 @@ from kera_hw.rtl.lower import ports as widths
 from kera_hw.rtl.lower.design import FlatLeaf
 from kera_hw.rtl.lower.ports import bus_widths, parameter_buses, place_leaves, result_buses
 from kera_hw.rtl.lower.storage import memories_of
+from kera_hw.rtl.machine.compact import Compact
 from kera_hw.rtl.machine.nest_round import RegionDesign, exchange_bus
 from kera_hw.rtl.machine.nests import Regions
 from kera_hw.rtl.techmap.memories import ports_of
@@ -73,6 +74,8 @@ class ProcessDesign(HardwareDesign):
     """What ``following`` found for the same regions."""
     steps: tuple[Step, ...] = ()
     outlooks: tuple[Outlook, ...] = ()
+    written_out: Compact | None = None
+    """How its program came to have its long loops alone as loops, where it has."""
 
     @property
     def keeps_loops(self) -> bool:
@@ -164,6 +167,7 @@ class ProcessDesign(HardwareDesign):
                 inner_name(name, f"region{number}"), part.netlist, part.plan, control,
                 tuple(level.loop.count for level in part.region.nest.levels),
                 tuple(Layout(part.netlist, part.plan, control).storages), self._takes_of(part.region),
+                rests=part.region.nest.rests,
             ))  # fmt: skip
         return tuple(made)
 
@@ -425,6 +429,10 @@ class ProcessDesign(HardwareDesign):
             "forecast": self.outlooks[-1].to_json(),
             "before": [outlook.to_json() for outlook in self.outlooks[:-1]],
         }
+
+    def written_out_json(self) -> dict[str, Any] | None:
+        """Which steps wrote short loops out and made scalars of small arrays; None where none did."""
+        return None if self.written_out is None else written_out_json(self.written_out)
 
     def check_ports(self) -> None:
         """Nothing to check: what is wide comes in beats."""

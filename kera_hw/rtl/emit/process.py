@@ -37,11 +37,14 @@ class RegionPart:
     """A channel of which every round takes a beat, and the bus that it goes on."""
     after: int | None = None
     """Cycles from the start of the region ahead to its own; None where it starts when that ends."""
+    rests: bool = False
+    """Whether the innermost loop has a round more than are counted, whose number is 0."""
 
     @property
     def rounds(self) -> int:
         """Rounds of a run."""
-        return reduce(lambda a, b: a * b, self.counts, 1)
+        *outer, inner = self.counts or (1,)
+        return reduce(lambda a, b: a * b, outer, inner + self.rests)
 
     @property
     def cycles(self) -> int:
@@ -421,10 +424,12 @@ class ProcessBuild:
             if count > 1:
                 counter = Signal(range(count), name=f"{stem}_count{k}_")
                 steps = started & last[k + 1] if k + 1 < len(last) else started
+                rests = region.rests and k + 1 == len(lasts)
+                ends = counter == count - (1 if rests else 2)
                 with m.If(steps):
                     m.d.sync += [
-                        counter.eq(Mux(lasts[k], 0, counter + 1)), zeros[k].eq(lasts[k]),
-                        lasts[k].eq(~lasts[k] & (counter == count - 2)),
+                        counter.eq(Mux(lasts[k] | ends if rests else lasts[k], 0, counter + 1)),
+                        zeros[k].eq(lasts[k]), lasts[k].eq(~lasts[k] & ends),
                     ]
                 if f"count{k}" in given:
                     m.d.comb += given[f"count{k}"].eq(counter)

@@ -78,7 +78,12 @@ class RoundShell(StreamShell):
         with m.If(advance):
             m.d.sync += holds.eq(Cat(started, holds[:-1]))
             with m.If(started):
-                m.d.sync += [count.eq(Mux(last, 0, count + 1)), under_way.eq(~last)]
+                m.d.sync += under_way.eq(~last)
+                if self.rounds.rests:
+                    ends = count == rounds - 2
+                    m.d.sync += [count.eq(Mux(last | ends, 0, count + 1)), at_last.eq(~last & ends)]
+                    return started
+                m.d.sync += count.eq(Mux(last, 0, count + 1))
                 if rounds > 1:
                     m.d.sync += at_last.eq(~last & (count == rounds - 2))
         return started

@@ -19,6 +19,8 @@ class Rounds:
     kind: Kind
     count: int
     flags: tuple[tuple[str, int], ...]
+    rests: bool = False
+    """Whether the last round is one more than are numbered: its number is 0."""
 
     @property
     def least(self) -> int:

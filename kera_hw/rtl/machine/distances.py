@@ -85,13 +85,13 @@ def _distance(nest: Nest, buffer: Buffer, outer: Mapping[Var, int]) -> int:
 
 
 def _counters(nest: Nest, evaluation: Evaluation) -> list[_Numbers]:
-    """Each loop's counter in every round."""
+    """Which of each loop's rounds every round is; one more than are counted has the number 0."""
     left, found = nest.rounds, list[_Numbers]()
     rounds = np.arange(nest.rounds, dtype=np.int64)
     for level in nest.levels:
-        left //= level.loop.count
-        found.append(rounds // left % level.loop.count)
-        evaluation.set(level.loop.var, found[-1], evaluation.root)
+        left //= level.rounds
+        found.append(rounds // left % level.rounds)
+        evaluation.set(level.loop.var, np.where(found[-1] < level.loop.count, found[-1], 0), evaluation.root)
     return found
 
 
@@ -105,7 +105,7 @@ def _placed(nest: Nest, counters: Sequence[_Numbers]) -> Iterator[_Placed]:
             yield from (_Placed(item, every) for item in body)
             continue
         first = np.logical_and.reduce([counters[k] == 0 for k in inner])
-        last = np.logical_and.reduce([counters[k] == nest.levels[k].loop.count - 1 for k in inner])
+        last = np.logical_and.reduce([counters[k] == nest.levels[k].rounds - 1 for k in inner])
         yield from (_Placed(item, np.flatnonzero(first)) for item in body[: level.inside])
         behind = [_Placed(item, np.flatnonzero(last)) for item in body[level.inside + 1 :]] + behind
     yield from behind

@@ -237,10 +237,12 @@ class _Region:
         for item, (state, start), value in zip(loop.carried, starts, loop.body.yields):
             after = walker.operand(value)
             self._follow(number, state, start, after)
-            outer.define(item.outer, after)
+            outer.define(item.outer, start if level.rests else after)
         for elements, states in kept:
             for place, (state, start) in enumerate(states):
                 self._follow(number, state, start, elements.item(place))
+            if level.rests:
+                elements.items = [start for _, start in states]
 
     def _carry_elements(
         self, number: int, loop: For, outer: Walker

@@ -6,7 +6,7 @@ or that which it follows at the program's end; other straight code is a region o
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kera_hw.loops.access_order import linear
@@ -18,6 +18,7 @@ from kera_hw.loops.program import (
     For,
     Load,
     LoopProgram,
+    Op,
     Statement,
     Store,
     Var,
@@ -50,6 +51,12 @@ class Level:
 
     loop: For
     inside: int | None
+    rests: bool = False
+    """Whether its last round is one more, in which what stands behind it works: of the innermost alone."""
+
+    @property
+    def rounds(self) -> int:
+        return self.loop.count + self.rests
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +72,13 @@ class Nest:
         """Rounds of the innermost loop in all."""
         found = 1
         for level in self.levels:
-            found *= level.loop.count
+            found *= level.rounds
         return found
+
+    @property
+    def rests(self) -> bool:
+        """Whether the innermost loop has a round more than are counted."""
+        return any(level.rests for level in self.levels)
 
     @property
     def body(self) -> Block:
@@ -103,13 +115,24 @@ class Regions:
         """With memories for everything large that comes in."""
         return replace(self, memories=(*self.memories, *(item for item, _ in self.streams)), streams=())
 
+    @property
+    def rests(self) -> bool:
+        """Whether code behind loops has rounds of its own."""
+        return any(nest.rests for nest in self.nests)
+
     def around(self, number: int) -> list[Group]:
         """The loops around a region."""
         return [group for group in self.groups if group.first <= number <= group.last]
 
 
-def nests_of(program: LoopProgram, side_by_side: frozenset[str] = frozenset()) -> Regions:
-    """The regions of a program; loops ``side_by_side`` are unrolled in any case. Raises NoProcess."""
+def nests_of(
+    program: LoopProgram, side_by_side: frozenset[str] = frozenset(), rests: bool = False
+) -> Regions:
+    """The regions of a program; loops ``side_by_side`` are unrolled in any case. Raises NoProcess.
+
+    ``rests``: where code behind an innermost loop computes, it has a round of its own, if no memory is
+    written in the loop.
+    """
     program = tidied(program)
     memories = {buffer.name: buffer for buffer in _memories(program)}
     while True:
@@ -119,8 +142,9 @@ def nests_of(program: LoopProgram, side_by_side: frozenset[str] = frozenset()) -
             break
         except _MoreMemories as found:
             memories |= {buffer.name: buffer for buffer in found.buffers}
+    nests = [_resting(nest, memories.keys()) for nest in split.nests] if rests else split.nests
     found = _streamed(Regions(
-        program, tuple(split.nests), tuple(split.groups), tuple(memories.values()), side_by_side
+        program, tuple(nests), tuple(split.groups), tuple(memories.values()), side_by_side
     ))
     for buffer in program.of_kind("result"):
         users = [
@@ -155,7 +179,7 @@ def _streamed(regions: Regions) -> Regions:
 def _reads_in_order(nest: Nest, buffer: Buffer) -> bool:
     """Whether every round reads the element of its own number, and nothing else does."""
     loads = [item for item in statements(nest.body) if isinstance(item, Load) and item.buffer == buffer.name]
-    if len(loads) != 1 or not nest.levels or nest.rounds != buffer.size:
+    if len(loads) != 1 or not nest.levels or nest.rests or nest.rounds != buffer.size:
         return False
     innermost = nest.levels[-1].loop.body.body
     place, number, step = linear(loads[0].index, buffer.shape), Affine(), 1
@@ -164,6 +188,27 @@ def _reads_in_order(nest: Nest, buffer: Buffer) -> bool:
     still = {level.loop.var: Affine() for level in nest.levels if level.loop.count == 1}
     rest = (place - number).replace(still)
     return any(item is loads[0] for item in innermost) and rest == Affine()
+
+
+def _resting(nest: Nest, memories: Collection[str]) -> Nest:
+    """The nest with a round for what stands behind its innermost loop, where that pays."""
+    if not nest.levels:
+        return nest
+    *around, last = nest.levels
+    behind = nest.after
+    if around:
+        inside = around[-1].inside
+        assert inside is not None
+        behind = around[-1].loop.body.body[inside + 1 :]
+    writes = any(isinstance(item, Store) and item.buffer in memories for item in statements(last.loop.body))
+    if writes or last.loop.count < 2 or not computes(behind):
+        return nest
+    return replace(nest, levels=(*around, replace(last, rests=True)))
+
+
+def computes(body: Sequence[Statement]) -> bool:
+    """Whether statements do more than hand values on."""
+    return any(isinstance(item, Op) for item in statements(Block(tuple(body))))
 
 
 def _memories(program: LoopProgram) -> Iterator[Buffer]:

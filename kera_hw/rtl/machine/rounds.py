@@ -45,6 +45,8 @@ class Region:
     rounds: int
     program: LoopProgram
     loop: For | While
+    rests: bool = False
+    """Whether the last round is one after the loop's own, in which the code behind the loop works."""
 
     @property
     def flags(self) -> tuple[tuple[str, int], ...]:
@@ -103,12 +105,18 @@ class _States:
 
 
 def region_of(
-    export: Export, parts: Parts, store: GraphStore, interval: int = 1, carry_logic: bool = False
+    export: Export, parts: Parts, store: GraphStore, interval: int = 1, carry_logic: bool = False,
+    rests: bool = False,
 ) -> Region | Diagnostic:
-    """The region of an export with one loop that stays. A Diagnostic (K06xx, K07xx) where there is none."""
+    """The region of an export with one loop that stays. A Diagnostic (K06xx, K07xx) where there is none.
+
+    ``rests``: what stands behind a counted loop has a round of its own, in which it finds what the loop
+    leaves in the loop's registers: no path leads through a round and that code, and what both compute of
+    these registers is computed once.
+    """
     saved = store.origin
     try:
-        return _Region(export, parts, store, interval, carry_logic).build()
+        return _Region(export, parts, store, interval, carry_logic, rests).build()
     except LoweringError as problem:
         return problem.diagnostic
     finally:
@@ -124,8 +132,9 @@ def chosen(builder: Builder, condition: Ref, then: Ref, otherwise: Ref) -> Ref:
 
 class _Region:
     def __init__(
-        self, export: Export, parts: Parts, store: GraphStore, interval: int, carry_logic: bool
+        self, export: Export, parts: Parts, store: GraphStore, interval: int, carry_logic: bool, rests: bool
     ) -> None:
+        self._rests = rests
         self._export, self._parts, self._store = export, parts, store
         self._meter = Meter(export.name)
         self._builder = PatientBuilder(store, interval, carry_logic, self._meter)
@@ -161,16 +170,22 @@ class _Region:
             if name not in carried and name in self._outside.storage:
                 self._own(name)
         numbers: list[int] = []
+        starts: list[Ref] = []
         for item in loop.carried:
             number, ref = self._states.carried(self._outside.operand(item.initial), item.inner.name)
             inside.define(item.inner, ref)
             numbers.append(number)
+            starts.append(ref)
         if counted:
             builder.assume(rest[0], Interval(0, loop.count - 1))
             inside.define(loop.var, rest[0])
+            before = {name: list(self._elements(name).items) for name in carried}
             self._round(loop.body, numbers, carried)
-            for item, number in zip(loop.carried, numbers):
-                inside.define(item.outer, self._next(number))
+            for item, number, start in zip(loop.carried, numbers, starts):
+                inside.define(item.outer, start if self._rests else self._next(number))
+            if self._rests:
+                for name, items in before.items():
+                    self._elements(name).items = items
             done = commits = limit
         else:
             done, commits = self._until(loop, kept, limit, numbers, carried)
@@ -312,8 +327,8 @@ class _Region:
             out_buses=((DONE, 1), *bus_widths(buses)),
             origins=self._store.origins, general=self._meter.shares(),
         )
-        return Region(flat, counted, loop.count if counted else loop.most,
-                      self._parts.program, loop)
+        rounds = loop.count + self._rests if isinstance(loop, For) else loop.most
+        return Region(flat, counted, rounds, self._parts.program, loop, self._rests and counted)
 
 
 def _stored(body: Sequence[Statement]) -> list[str]:

@@ -98,12 +98,12 @@ def spread(regions: Regions, factors: Mapping[Axis, int]) -> Spread:
             side_by_side.add(loop.var.name)  # the order of joining is up to the circuit
         else:
             take("unroll", loop.var.name, reason=why)
-    found = nests_of(program, frozenset(side_by_side))
+    found = nests_of(program, frozenset(side_by_side), regions.rests)
     for buffer in found.memories:
         for axis, count in enumerate(_banks(found, buffer)):
             if count > 1:
                 take("bank", buffer.name, axis, count, "cyclic", reason="a round reaches each bank once")
-    return Spread(tuple(steps), nests_of(program, frozenset(side_by_side)))
+    return Spread(tuple(steps), nests_of(program, frozenset(side_by_side), regions.rests))
 
 
 # Where loops stand

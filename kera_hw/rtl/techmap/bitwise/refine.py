@@ -21,6 +21,8 @@ from kera_hw.schedule.fpga.resource_model import netlist_luts
 _CHOICES = (Choice(False, 0), Choice(True, 0), Choice(True, 5))
 _MOST_BITS = 1500
 """LUT bits up to which all of a design is treated so."""
+_MOST_GATES = 12_000
+"""Gates up to which they are: tables become many of them."""
 _FANOUT = 2
 _ROUNDS = 4
 _PIVOTS = 3
@@ -42,9 +44,11 @@ def refined(netlist: Netlist, model: DelayModel, clock_ps: int) -> list[tuple[st
     parts: dict[frozenset[int], tuple[int, Part]] = {}
     for number, choice in enumerate(_CHOICES):
         made = extract(netlist, choice)
-        if made.inside not in parts:
+        if made.inside not in parts and made.aig.gates() <= _MOST_GATES:
             parts[made.inside] = number, Part(netlist, made, settle)
     chosen = list(parts.values())
+    if not chosen:
+        return []
     if not netlist.states:
         chosen = [min(chosen, key=lambda item: settle.key(item[1].best()))]
     for _, part in chosen:
@@ -65,7 +69,10 @@ def refined_as(netlist: Netlist, model: DelayModel, clock_ps: int, name: str) ->
     number, _, aim = name.partition(" ")
     if not _may_refine(netlist) or number not in map(str, range(len(_CHOICES))) or aim not in sum(_AIMS, ()):
         return None
-    part = Part(netlist, extract(netlist, _CHOICES[int(number)]), Settling(netlist, model, clock_ps))
+    made = extract(netlist, _CHOICES[int(number)])
+    if made.aig.gates() > _MOST_GATES:
+        return None
+    part = Part(netlist, made, Settling(netlist, model, clock_ps))
     part.search()
     return part.aimed(aim)
 
