@@ -92,10 +92,9 @@ def _fitting(
     if options.interval is not None and options.plan is None:
         with suppress(KeraError):
             other = process()
-        if other is not None and exceeds(other.estimate, options) is None and lowering.parts is None:
-            with suppress(KeraError):
-                if _dwarfs(lowering.mappings(options.interval).flat, other):
-                    return other
+        keeps_to = other is not None and exceeds(other.estimate, options) is None and lowering.parts is None
+        if other is not None and keeps_to and _is_out_of_sight(lowering, options.interval, other):
+            return other
     try:
         found = _planned(program, export, options, lowering, scale, name_notes, progress)
     except KeraError as refusal:
@@ -262,7 +261,7 @@ def _formed(
             found = rolled()
         except KeraError:
             found = None
-        if found is not None and _dwarfs(lowering.mappings(options.interval).flat, found):
+        if found is not None and _is_out_of_sight(lowering, options.interval, found):
             return found
     try:
         flat = _choose(lowering.mappings, planned, options)
@@ -274,6 +273,14 @@ def _formed(
     if found is None:
         return flat
     return min((flat, found), key=lambda item: merit(item.plan, item.device, options.interval))
+
+
+def _is_out_of_sight(lowering: Lowering, interval: int, found: HardwareDesign) -> bool:
+    """Whether the program unrolled has no circuit, or one that is sure to be far larger than a design."""
+    try:
+        return _dwarfs(lowering.mappings(interval).flat, found)
+    except KeraError:
+        return True
 
 
 def _dwarfs(flat: FlatDesign, found: HardwareDesign) -> bool:
