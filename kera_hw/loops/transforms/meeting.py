@@ -68,4 +68,3 @@ def _independent(earlier: Iterable[Statement], later: Statement) -> bool:
         return False
     nothing = Var("", COUNTER)
     return not any(True for _ in conflicts(first, second, nothing, nothing, 1))
-
