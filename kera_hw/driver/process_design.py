@@ -27,7 +27,6 @@ from kera_hw.rtl.lower.storage import memories_of
 from kera_hw.rtl.machine.compact import Compact
 from kera_hw.rtl.machine.nest_round import RegionDesign, exchange_bus
 from kera_hw.rtl.machine.nests import Regions
-from kera_hw.rtl.techmap.memories import ports_of
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.units import ReadPort, Storage, WritePort
@@ -298,14 +297,7 @@ class ProcessDesign(HardwareDesign):
         memories = self._memories_told()
         for name, storage in shared.items():
             told = memories[name]
-            kept = replace(storage, entries=told.entries, read_ports=told.reads)
-            if storage.style == "block" and not told.blocks and self.style == "ecp5":
-                units = ports_of(replace(kept, style="lut"))
-                lut, ff = lut + round(sum(unit.luts(device) for unit in units)), ff + sum(
-                    unit.flip_flops() for unit in units
-                )
-            else:
-                bram += kept.blocks(device) * told.reads
+            bram += replace(storage, entries=told.entries).blocks(device) * told.reads
         control = process_cost(self.process)
         lut, ff = lut + control.lut, ff + control.ff
         overlap = self.process.overlap

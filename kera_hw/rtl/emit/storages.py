@@ -15,9 +15,6 @@ from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.units import Storage
 from kera_hw.schedule.plan import Plan
 
-_SHALLOW = 32
-"""Words up to which a memory that was planned as block RAM lies in LUTs."""
-
 
 @dataclass(frozen=True, slots=True)
 class StorageParameters:
@@ -53,9 +50,8 @@ def storage_parameters(storage: Storage, reads: int, style: Style) -> StoragePar
 
 
 def folded(given: StorageParameters, words: int) -> StorageParameters:
-    """With room for so many words alone, a power of two; few are not worth a block."""
-    bits = max(1, (words - 1).bit_length())
-    return replace(given, entries=words, address_bits=bits, blocks=given.blocks and words > _SHALLOW)
+    """With room for so many words alone, a power of two."""
+    return replace(given, entries=words, address_bits=max(1, (words - 1).bit_length()))
 
 
 def storage_instance(place: StoragePlace, control: Control, style: Style, name: str) -> list[str]:
