@@ -95,7 +95,9 @@ def test_what_would_grow_is_not_taken_and_told() -> None:
             raise KeraError([Diagnostic("K0603", "Too often: by a long way.")])
         estimate = Resources(luts.get(options.interval, 200), 10, 0, 0, 200.0)
         pace = (7, options.interval)
-        design = SimpleNamespace(clock_mhz=150.0, estimate=estimate, device=device, core_paces=(pace, pace))
+        design = SimpleNamespace(
+            clock_mhz=150.0, estimate=estimate, device=device, core_paces=(pace, pace), area=estimate.lut
+        )
         return cast(HardwareDesign, design)
 
     found = swept(MATVEC, None, plan=plan)
