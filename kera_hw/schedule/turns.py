@@ -112,28 +112,28 @@ def turns(netlist: Netlist, placed: Placed) -> tuple[Turn, ...]:
 
 
 def _copied(found: Sequence[Turn]) -> tuple[Turn, ...]:
-    """Each with a register for its phase that chooses no more bits than one can drive.
+    """Each with a register for its phase that chooses few bits, which can stand beside their multiplexers.
 
     Operators that choose the same at the same time share multiplexers, which the first of them brings.
     """
     known: set[Hashable] = set()
     bits: dict[tuple[int, int], int] = {}
+    copies: dict[tuple[int, int], int] = {}
     told: list[Turn] = []
     for turn in found:
         before = bits.get(turn.counted, 0)
-        for operand in turn.operands:
-            for kind in _KINDS:
-                columns = operand.of_kind(kind)
-                if (turn.counted, kind, columns) not in known:
-                    known.add((turn.counted, kind, columns))
-                    bits[turn.counted] = bits.get(turn.counted, 0) + len(columns)
-        last = max(0, bits.get(turn.counted, 0) - 1)  # one that brings nothing has no register of its own
-        told.append(replace(turn, copy=min(before, last) // MOST_CHOSEN_BITS))
+        brought = {(turn.counted, k, operand.of_kind(k)) for operand in turn.operands for k in _KINDS} - known
+        known |= brought
+        bits[turn.counted] = before + sum(len(columns) for _, _, columns in brought)
+        if bits[turn.counted] > before:
+            copies[turn.counted] = before // MOST_CHOSEN_BITS
+        told.append(replace(turn, copy=copies.get(turn.counted, 0)))
     return tuple(told)
 
 
-MOST_CHOSEN_BITS = 32
-"""Bits of operands that one register of a phase chooses: each is a load in every LUT of a multiplexer."""
+MOST_CHOSEN_BITS = 8
+"""Bits of operands from which on the next operator has a register of its own for its phase: multiplexers are
+near their multipliers, and these far apart."""
 
 
 def phase_luts(found: Sequence[Turn]) -> int:

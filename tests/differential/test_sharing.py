@@ -244,12 +244,12 @@ def test_many_operands_are_chosen_by_copies_of_a_phase() -> None:
     assert plan is not None
     taken = turns(netlist, Placed(plan.stage, plan.available, plan.lifetimes))
     products = [turn for turn in taken if turn.unit.name.startswith("product")]
-    assert {turn.copy for turn in products} == {0, 1}, "eight operands of 8 bits, 32 bits a register"
+    assert len({turn.copy for turn in products}) == 7, "one turn brings two of eight operands"
     emitted = emit_verilog(netlist, plan, "stream", "ecp5")
     kept = re.findall(r"reg (?:\[1:0\] )?(\w*phase\w*);", emitted.verilog)
     chosen = {name: emitted.verilog.count(f"_sel = {name};") for name in kept}
-    assert [count for name, count in chosen.items() if name.startswith("phase_s0")] == [4, 4]
-    assert emitted.verilog.count("(* keep *) always") == 2
+    assert sorted(count for name, count in chosen.items() if name.startswith("phase_s0")) == [*[1] * 6, 2]
+    assert emitted.verilog.count("(* keep *) always") == 7
     values = random_inputs(export, ITEMS, 1)
     expected = result_buses(export, run_export(export, values, ITEMS), ITEMS)
     run = simulate(emitted, bus_words(emitted, input_buses(export, values, ITEMS)), Traffic(60, 60, 3))
