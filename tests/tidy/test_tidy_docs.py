@@ -11,6 +11,8 @@ import pytest
 from tests.tidy import console
 from tests.tidy.repo import ROOT, files_with_suffix, relative
 
+pytestmark = pytest.mark.usefixtures("searched_once")
+
 PAGES = files_with_suffix(".md")
 GENERATORS = sorted((ROOT / "tools").glob("gen_*.py"))
 _LINK = re.compile(r"!?\[[^\]\n]*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
