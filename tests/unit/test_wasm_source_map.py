@@ -17,7 +17,7 @@ from tests.node import ABSENT, node_path
 from tests.wasm_engines import NO_WABT
 
 _SOURCE = """\
-pub fn mixed(x: [f32; 8], y: [f32; 8], n: u32) -> ([f32; 8], u32) {
+pub fn mixed(x: [f32; 16], y: [f32; 16], n: u32) -> ([f32; 16], u32) {
     let scaled = x * 3.0f32;
     let root = sqrt(y);
     let mut steps = n;
