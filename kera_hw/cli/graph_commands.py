@@ -88,7 +88,7 @@ def inspect(
         export = export_or_fail(loaded, function, output)
         shown, names = single_export_graph(graph, export), identity(graph, export)
     if optimised:
-        shown = optimise(shown).graph
+        shown = optimise(shown)
     output.text(print_graph(shown, hashes=True).rstrip("\n"))
     data: dict[str, object] = {**names, "graph": graph_json(shown)}
     if show_loops:

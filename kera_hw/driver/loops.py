@@ -106,7 +106,7 @@ def plan_loops(graph: Graph, export: Export, given: Path | None = None) -> LoopP
     Raises KeraError: K07xx where an operation has no loops, K0821 for a plan that cannot be used, K0901 where
     the file cannot be read.
     """
-    shown = optimise(single_export_graph(graph, export)).graph
+    shown = optimise(single_export_graph(graph, export))
     program, updates = lower_with_updates(shown.exports[0], shown.origins)
     said = tuple(dict.fromkeys(map(str, updates)))
     if given is None:

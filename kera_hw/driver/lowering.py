@@ -59,7 +59,7 @@ class Lowering:
         self.device = device
         self.files = dict(files)
         self._options = options
-        self._optimised = optimise(single_export_graph(program, without_probes(export))).graph
+        self._optimised = optimise(single_export_graph(program, without_probes(export)))
         self._store = Store()
         self._store.origins.update(self._optimised.origins)
         self._store.scopes.update(self._optimised.scopes)

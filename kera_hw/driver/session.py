@@ -14,7 +14,7 @@ from kera_hw.driver.files import module_loader, read_bytes
 from kera_hw.driver.messages import shown
 from kera_hw.frontend import Frontend, Given, compile_source
 from kera_hw.graph import Export, Graph, Store, read_keg
-from kera_hw.passes import Optimised, pipeline, run_pipeline
+from kera_hw.passes import pipeline, run_pipeline
 from kera_hw.support import Diagnostic, SourceFile
 
 
@@ -80,7 +80,7 @@ def _left_out(loaded: Loaded) -> set[str]:
     return named - {item.name for item in loaded.graph.exports}
 
 
-def optimise(graph: Graph, level: str = "standard") -> Optimised:
+def optimise(graph: Graph, level: str = "standard") -> Graph:
     """The graph after a named pipeline of passes; the fingerprint stays that of the input."""
     return run_pipeline(graph, pipeline(level), Store())
 

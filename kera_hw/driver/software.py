@@ -151,7 +151,7 @@ def notes_on_leaves(export: Export) -> str:
 
 def graph_to_compile(graph: Graph, export: Export) -> Graph:
     """What a software target starts from: the export optimised, without its observations, and its places."""
-    return optimise(single_export_graph(graph, without_probes(export))).graph
+    return optimise(single_export_graph(graph, without_probes(export)))
 
 
 def to_compile(graph: Graph, export: Export) -> Export:

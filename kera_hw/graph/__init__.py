@@ -13,7 +13,7 @@ from kera_hw.graph.node import (
     regions_of,
     signature,
 )
-from kera_hw.graph.printer import print_graph, print_region, short_hash
+from kera_hw.graph.printer import print_graph, short_hash
 from kera_hw.graph.probes import only_probes, probes_of, unmarked, with_probes, without_probes
 from kera_hw.graph.splice import splice
 from kera_hw.graph.store import Store
@@ -21,6 +21,6 @@ from kera_hw.graph.verifier import verify_graph, verify_region
 
 __all__ = [
     "Export", "Graph", "Node", "Origin", "Ref", "Region", "StateVar", "Store", "only_probes", "print_graph",
-    "print_region", "probes_of", "read_keg", "regions_in_order", "regions_of", "short_hash", "signature",
+    "probes_of", "read_keg", "regions_in_order", "regions_of", "short_hash", "signature",
     "splice", "unmarked", "verify_graph", "verify_region", "with_probes", "without_probes", "write_keg",
 ]

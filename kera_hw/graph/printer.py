@@ -25,13 +25,6 @@ def print_graph(graph: Graph, hashes: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def print_region(region: Region, origins: dict[Node, Origin] | None = None) -> str:
-    """One region and the regions it holds."""
-    lines: list[str] = []
-    _region(region, "", lines, set(), Graph((), origins), ())
-    return "\n".join(lines) + "\n"
-
-
 def short_hash(digest: bytes) -> str:
     """First eight hex digits, for people."""
     return digest.hex()[:8]

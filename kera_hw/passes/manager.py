@@ -7,10 +7,8 @@ raised as one, naming the pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from kera_hw.graph import Graph, Store, verify_graph
-from kera_hw.graph.keg_write import collect_regions
 
 Pass = Callable[[Store, Graph], Graph]
 
@@ -22,43 +20,19 @@ class PassError(Exception):
     """A pass broke the graph or the pipeline does not settle: a bug of ours."""
 
 
-@dataclass(frozen=True, slots=True)
-class PassRun:
-    """What one pass run did: its name, the round, and node counts before and after."""
-
-    name: str
-    round: int
-    nodes_before: int
-    nodes_after: int
-
-
-@dataclass(frozen=True, slots=True)
-class Optimised:
-    graph: Graph
-    steps: tuple[PassRun, ...]  # only those that changed something
-
-
-def run_pipeline(graph: Graph, passes: Sequence[tuple[str, Pass]], store: Store | None = None) -> Optimised:
+def run_pipeline(graph: Graph, passes: Sequence[tuple[str, Pass]], store: Store | None = None) -> Graph:
     """Runs the passes in order, again and again until none changes the graph."""
     store = store or Store()
-    steps: list[PassRun] = []
-    for number in range(MAX_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         changed = False
         for name, run in passes:
-            before = graph
             after = run(store, graph)
-            if after.hash == before.hash:
+            if after.hash == graph.hash:
                 continue
             problems = verify_graph(after)
             if problems:
                 raise PassError(f"pass {name} broke the graph: {problems[0].message}")
-            steps.append(PassRun(name, number, count_nodes(before), count_nodes(after)))
             graph, changed = after, True
         if not changed:
-            return Optimised(graph, tuple(steps))
+            return graph
     raise PassError(f"the pipeline {[name for name, _ in passes]} does not settle in {MAX_ROUNDS} rounds")
-
-
-def count_nodes(graph: Graph) -> int:
-    """Nodes over the exports' regions and all regions they hold, each region once."""
-    return sum(len(region.nodes()) for region in collect_regions(graph))

@@ -177,11 +177,11 @@ def fill_path(problem: Problem, cells: Sequence[int]) -> list[int]:
         drivers.setdefault(target, []).append((source, chained_ps))
     path = [cells[0]]
     for goal in cells[1:]:
-        path += _way(problem, drivers, path[-1], goal)
+        path += _way(drivers, path[-1], goal)
     return path
 
 
-def _way(problem: Problem, drivers: Mapping[int, list[tuple[int, int]]], start: int, goal: int) -> list[int]:
+def _way(drivers: Mapping[int, list[tuple[int, int]]], start: int, goal: int) -> list[int]:
     """The cells after ``start`` up to ``goal`` on the longest path between them (``goal`` alone if none)."""
     time: dict[int, int] = {start: 0}
     before: dict[int, int] = {}

@@ -53,14 +53,14 @@ def _successors(netlist: Netlist) -> dict[int, int]:
     """Calls of an operator that work a cycle after another one of its calls, by that: links of a chain."""
     found: dict[int, int] = {}
     for index, cell in enumerate(netlist.cells):
-        for before in _chained(netlist, cell):
+        for before in _chained(cell):
             found[before] = index
             one, other = (next(_givers(netlist.cells[k].operands()[0])) for k in (before, index))
             found[one] = other
     return found
 
 
-def _chained(netlist: Netlist, cell: Cell) -> Iterator[int]:
+def _chained(cell: Cell) -> Iterator[int]:
     """The call of the same operator whose result this call takes as it appears."""
     if isinstance(cell, Call) and isinstance(cell.unit, Operator) and cell.unit.immediate:
         yield from _givers(cell.arguments[1])

@@ -102,7 +102,7 @@ def turns(netlist: Netlist, placed: Placed) -> tuple[Turn, ...]:
         at = {placed.stage[call] - first: call for call in ordered}
         span = max(at) + 1
         size = 1 << (span - 1).bit_length()
-        of_phase = tuple(_neighbour(at, phase, span, size) for phase in range(span))
+        of_phase = tuple(_neighbour(at, phase, size) for phase in range(span))
         operands = tuple(
             _choosing(netlist, shown, placed, of_phase, k)
             for k in range(len(netlist.arguments(ordered[0])))
@@ -165,7 +165,7 @@ def valid_stages(found: Sequence[Turn]) -> set[int]:
     return {stage for turn in found for stage in range(turn.first, turn.first + len(turn.of_phase) - 1)}
 
 
-def _neighbour(at: Mapping[int, int], phase: int, span: int, size: int) -> int:
+def _neighbour(at: Mapping[int, int], phase: int, size: int) -> int:
     """The call of the nearest phase, counted in the multiplexer's tree."""
     step = 1
     while step <= size:

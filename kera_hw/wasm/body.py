@@ -117,10 +117,10 @@ class Body(StatementWriter):
             return None
         held = self._held[operand]
         if held.counter and self._varies(operand):
-            return self._iota(operand, held)
+            return self._iota(held)
         return held
 
-    def _iota(self, var: Var, held: Held) -> Held:
+    def _iota(self, held: Held) -> Held:
         """The counter of a vector's loop as lanes: its rounds' numbers."""
         assert self._vector is not None
         self.code.get(held.local)

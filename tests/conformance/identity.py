@@ -49,7 +49,7 @@ def lowered(source: str, interval: int = 1) -> str:
     assert loaded.graph is not None, loaded.diagnostics
     store, device = Store(), find_device(_DEVICE)
     assert device is not None
-    optimised = optimise(single_export_graph(loaded.graph, loaded.graph.exports[0])).graph
+    optimised = optimise(single_export_graph(loaded.graph, loaded.graph.exports[0]))
     flat = flatten_export(optimised.exports[0], store, interval, device.carry_logic)
     assert isinstance(flat, FlatDesign), flat
     return digits(flat.region)

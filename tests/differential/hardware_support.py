@@ -141,7 +141,7 @@ def _signed(raw: int, kind: Type) -> int:
 def lower(graph: Graph, export: Export) -> FlatDesign:
     """As the driver lowers. Raises Refused."""
     store = Store()
-    lowered = optimise(single_export_graph(graph, export)).graph.exports[0]
+    lowered = optimise(single_export_graph(graph, export)).exports[0]
     flat = flatten_export(lowered, store)
     if isinstance(flat, Diagnostic):
         raise Refused(flat.code, flat.message)

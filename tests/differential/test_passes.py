@@ -40,7 +40,7 @@ def check(graph: Graph, seed: int) -> None:
         after = run(Store(), graph)
         assert not verify_graph(after), name
         assert_same(graph, after, seed)
-    assert_same(graph, run_pipeline(graph, pipeline("standard")).graph, seed)
+    assert_same(graph, run_pipeline(graph, pipeline("standard")), seed)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -109,7 +109,7 @@ def check_rounds(seed: int) -> bool:
     """Whether one loop stays one; the bits of items in turn are asserted."""
     text = Generator(seed).single()
     graph, export = compiled(text)
-    optimised = optimise(single_export_graph(graph, without_probes(export))).graph
+    optimised = optimise(single_export_graph(graph, without_probes(export)))
     own = optimised.exports[0]
     parts = loop_of(lower_export(own, optimised.origins, scopes=optimised.scopes))
     if parts is None:

@@ -26,7 +26,7 @@ def check(seed: int, patch: pytest.MonkeyPatch) -> int:
     text = Generator(seed).program()
     graph, export = compiled(text)
     patch.setattr(ports, "WIDEST_VALUE_BITS", 1)
-    optimised = optimise(single_export_graph(graph, without_probes(export))).graph
+    optimised = optimise(single_export_graph(graph, without_probes(export)))
     own, found = optimised.exports[0], 0
     program = lower_export(own, optimised.origins, scopes=optimised.scopes)
     reference = Reference(export, LANES, seed)

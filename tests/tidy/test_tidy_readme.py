@@ -25,7 +25,7 @@ MADE = [
 def lowered(text: str) -> object:
     loaded = compile_text(SourceFile("readme.kera", text.encode()), Path("."))
     assert loaded.graph is not None, loaded.diagnostics
-    return flatten_export(optimise(loaded.graph).graph.exports[0], Store())
+    return flatten_export(optimise(loaded.graph).exports[0], Store())
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def compiled(source: str) -> tuple[Graph, SourceFile]:
 
 
 def optimised(graph: Graph, export: Export) -> Graph:
-    return optimise(single_export_graph(graph, export)).graph
+    return optimise(single_export_graph(graph, export))
 
 
 def flat_of(graph: Graph, export: Export) -> FlatDesign:

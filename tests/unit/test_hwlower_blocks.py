@@ -87,7 +87,7 @@ def test_banks(axis: int, spread: str, count: int) -> None:
 def program_of(source: str) -> LoopProgram:
     graph = compile_text(SourceFile("p.kera", source.encode()), Path("p.kera")).graph
     assert graph is not None
-    return lower_export(optimise(graph).graph.exports[0])
+    return lower_export(optimise(graph).exports[0])
 
 
 HISTOGRAM = """

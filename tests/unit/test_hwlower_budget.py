@@ -43,7 +43,7 @@ pub fn bitonic(x: [u16; 32]) -> [u16; 32] {
 
 def export_of(graph: Graph, name: str) -> Export:
     export = next(item for item in graph.exports if item.name == name)
-    return optimise(single_export_graph(graph, export)).graph.exports[0]
+    return optimise(single_export_graph(graph, export)).exports[0]
 
 
 def compiled(source: str) -> Export:

@@ -40,7 +40,7 @@ def test_what_is_counted_is_made(name: str) -> None:
     source, least = PROGRAMS[name]
     graph = compile_text(SourceFile("a.kera", source.encode()), Path("a.kera")).graph
     assert graph is not None
-    export = optimise(graph).graph.exports[0]
+    export = optimise(graph).exports[0]
     certain = certain_operations(lower_export(export))
     assert certain >= least if least else certain == 0
     flat = flatten_export(export, Store())

@@ -22,7 +22,7 @@ PLENTY = 100
 def _flat(source: str, interval: int) -> FlatDesign:
     graph = compile_text(SourceFile("a.kera", source.encode()), Path("a.kera")).graph
     assert graph is not None
-    flat = flatten_export(optimise(graph).graph.exports[0], Store(), interval)
+    flat = flatten_export(optimise(graph).exports[0], Store(), interval)
     assert isinstance(flat, FlatDesign), flat
     return flat
 

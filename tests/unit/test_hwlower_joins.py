@@ -42,7 +42,7 @@ REPEATED = "pub fn f(x: [u16; 2]) -> u16 { let mut s = x[0]; for k in 0..9 { s =
 def region_of(source: str) -> Region:
     graph = compile_text(SourceFile("p.kera", source.encode()), Path("p.kera")).graph
     assert graph is not None
-    flat = flatten_export(optimise(graph).graph.exports[0], Store())
+    flat = flatten_export(optimise(graph).exports[0], Store())
     assert isinstance(flat, FlatDesign)
     return flat.region
 

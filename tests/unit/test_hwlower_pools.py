@@ -21,7 +21,7 @@ from tests.loop_programs import same_bits, values_of
 def flat(text: str) -> FlatDesign:
     loaded = compile_text(SourceFile("pool.kera", text.encode()), Path("."))
     assert loaded.graph is not None, [item.message for item in loaded.diagnostics]
-    found = flatten_export(optimise(loaded.graph).graph.exports[0], Store())
+    found = flatten_export(optimise(loaded.graph).exports[0], Store())
     assert isinstance(found, FlatDesign)
     return found
 

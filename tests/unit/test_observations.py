@@ -126,7 +126,7 @@ def test_they_change_neither_results_nor_circuit() -> None:
         a, b = (run_export(_export(graph, "f"), {"x": x}, 256) for graph in graphs)
         assert np.array_equal(a, b)
         plain = [
-            run_pipeline(Graph([without_probes(_export(graph, "f"))]), pipeline("standard")).graph
+            run_pipeline(Graph([without_probes(_export(graph, "f"))]), pipeline("standard"))
             for graph in graphs
         ]
         flat = [flatten_export(graph.exports[0], Store()) for graph in plain]
@@ -143,7 +143,7 @@ def test_files_and_passes_keep_them() -> None:
     again, faults = read_keg(write_keg(GRAPH), "x.keg")
     assert not faults and again is not None and again.fingerprint == GRAPH.fingerprint
     x = np.array([-6, 5, 2000], np.int16)
-    optimised = run_pipeline(GRAPH, pipeline("standard")).graph
+    optimised = run_pipeline(GRAPH, pipeline("standard"))
     for graph in (again, optimised):
         found = _observe("two", graph=graph, x=x)
         wanted = _observe("two", x=x)

@@ -25,7 +25,7 @@ def before_and_after(build: Build, params: Sequence[Type]) -> tuple[Region, Regi
     region = store.region(params, [result])
     names = tuple((f"x{k}", kind) for k, kind in enumerate(params))
     graph = Graph([Export("f", "fn", names, result.type, region)])
-    return region, run_pipeline(graph, pipeline("standard")).graph.exports[0].region
+    return region, run_pipeline(graph, pipeline("standard")).exports[0].region
 
 
 def opcodes(region: Region) -> list[str]:

@@ -29,7 +29,7 @@ def _result(region: Region) -> np.ndarray:
 def test_reversing_twice_cancels_only_along_one_axis(first: int, second: int) -> None:
     region = _reversed_twice(Store(), first, second)
     graph = Graph([Export("f", "fn", (("x", CUBE),), CUBE, region)])
-    after = run_pipeline(graph, pipeline("standard")).graph.exports[0].region
+    after = run_pipeline(graph, pipeline("standard")).exports[0].region
     assert np.array_equal(_result(after), _result(region))
     assert len(after.nodes()) == (1 if first == second else 3)
 
@@ -43,7 +43,7 @@ def test_only_reverse_is_an_involution_with_attributes() -> None:
 def _optimised(region: Region, kind: IntType) -> Region:
     names = tuple((f"x{k}", given) for k, given in enumerate(region.params))
     graph = Graph([Export("f", "fn", names, kind, region)])
-    return run_pipeline(graph, pipeline("standard")).graph.exports[0].region
+    return run_pipeline(graph, pipeline("standard")).exports[0].region
 
 
 def test_an_element_of_an_empty_tensor_stays_zero() -> None:

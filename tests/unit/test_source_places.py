@@ -81,7 +81,7 @@ def graph_of(text: str) -> Graph:
 
 def flat_of(graph: Graph, export: Export) -> FlatDesign | None:
     store = Store()
-    optimised = optimise(single_export_graph(graph, export)).graph
+    optimised = optimise(single_export_graph(graph, export))
     store.origins.update(optimised.origins)
     store.scopes.update(optimised.scopes)
     flat = flatten_export(optimised.exports[0], store)

@@ -208,11 +208,11 @@ def encode(inst: Inst) -> tuple[bytes, list[Fixup]]:
     if row.evex:
         head = _evex(row, inst, reg, rm, vvvv, w, _number(named.get("aaa")))
     else:
-        head = _vex(row, inst, reg, rm, vvvv, w) if row.vex else _legacy(row, inst, reg, rm, named, w)
+        head = _vex(row, inst, reg, rm, vvvv, w) if row.vex else _legacy(row, reg, rm, named, w)
     body, fixup = b"", None
     if "rm" in named:
         body, fixup = _modrm(reg, rm, not row.evex)
-    tail = _immediates(row, inst, named)
+    tail = _immediates(row, named)
     whole = head + body + tail
     fixups: list[Fixup] = []
     if fixup is not None:
@@ -239,7 +239,7 @@ def _address(rm: Operand | None) -> tuple[int, int]:
     return _number(rm), 0
 
 
-def _legacy(row: Row, inst: Inst, reg: int, rm: Operand | None, named: dict[str, Operand], w: bool) -> bytes:
+def _legacy(row: Row, reg: int, rm: Operand | None, named: dict[str, Operand], w: bool) -> bytes:
     base, index = _address(rm)
     if "opcode" in named:
         base = _number(named["opcode"])
@@ -300,7 +300,7 @@ def _modrm(reg: int, rm: Operand | None, bytes_scale: bool) -> tuple[bytes, int 
     return bytes([mode | field | _SIB, scale << 6 | index << 3 | (base & 7)]) + offset, None
 
 
-def _immediates(row: Row, inst: Inst, named: dict[str, Operand]) -> bytes:
+def _immediates(row: Row, named: dict[str, Operand]) -> bytes:
     if "is4" in named:
         return bytes([_number(named["is4"]) << 4])
     if "imm" not in named:

@@ -84,7 +84,7 @@ def gantt_svg(netlist: Netlist, plan: Plan, bars: list[Bar]) -> str:
     width, bottom = round(_LEFT + cycles * scale + 12), _TOP + len(shown) * _ROW + 6
     rows = {cell: i for i, bar in enumerate(shown) for cell in bar.cells}
     parts = [_columns(cycles, scale, bottom)]
-    parts += _wires(netlist, plan, shown, rows, scale)
+    parts += _wires(netlist, shown, rows, scale)
     parts += [_draw(bar, i, scale, netlist) for i, bar in enumerate(shown)]
     strip, height = _load_strip(plan, scale, bottom + 14)
     return (
@@ -112,9 +112,7 @@ def _columns(cycles: int, scale: float, bottom: int) -> str:
     return "".join(parts)
 
 
-def _wires(
-    netlist: Netlist, plan: Plan, shown: list[Bar], rows: dict[int, int], scale: float
-) -> list[str]:
+def _wires(netlist: Netlist, shown: list[Bar], rows: dict[int, int], scale: float) -> list[str]:
     """Thin curves from results to the operations that read them."""
     pairs: set[tuple[int, int]] = set()
     for i, bar in enumerate(shown):

@@ -117,13 +117,6 @@ class SyntaxNode:
             else:
                 stack.extend(reversed(element.elements))
 
-    def ancestors(self) -> Iterator[SyntaxNode]:
-        """This node, its parent, and so on up to the root."""
-        node: SyntaxNode | None = self
-        while node is not None:
-            yield node
-            node = node.parent
-
     def token_at(self, offset: int) -> SyntaxToken | None:
         """The leaf that covers a byte offset, None outside this node."""
         node: SyntaxNode = self

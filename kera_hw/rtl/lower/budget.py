@@ -19,7 +19,7 @@ STEP_BUDGET = 1_000_000
 PORT_BUDGET = 65_536
 """Scalars that the parameters and the state, or the results and the state, may hold in all."""
 
-_WIRES_A_STEP = 64
+WIRES_A_STEP = 64
 """Elements that are merely wired for each further step."""
 
 DYNAMIC_STATE_BITS = 4096
@@ -42,11 +42,6 @@ def weight(node: Node) -> int:
 def weight_of(opcode: str, kind: Type, by_constant: bool) -> int:
     """The same of an operation on scalars whose first result is a ``kind``: a division has a row a digit."""
     return bit_width(kind) if opcode in DIVISIONS and not by_constant else 1
-
-
-def steps_of(node: Node) -> int:
-    """What a visit of a node of the program counts for."""
-    return 1 + sum(map(_elements, node.types)) // _WIRES_A_STEP
 
 
 class Meter:

@@ -29,7 +29,7 @@ from kera_hw.loops.program import (
 from kera_hw.loops.program import Index as ProgramIndex
 from kera_hw.lower.fragment import Fragment
 from kera_hw.rtl.lower import operations, scalars
-from kera_hw.rtl.lower.budget import Meter
+from kera_hw.rtl.lower.budget import WIRES_A_STEP, Meter
 from kera_hw.rtl.lower.builder import Builder, carrier
 from kera_hw.rtl.lower.general import General
 from kera_hw.rtl.lower.joins import Delays, Join, join_of, joined
@@ -381,7 +381,8 @@ class Walker:
     ) -> list[Ref]:
         """What a branch gives and leaves in buffers: chosen among what its sides do."""
         names = self._stored_in(branch)
-        self.meter.visited(len(sides) * sum(len(storage.items) for _, storage in self._elements(names)) // 64)
+        wires = len(sides) * sum(len(storage.items) for _, storage in self._elements(names))
+        self.meter.visited(wires // WIRES_A_STEP)
         before = {name: storage.items for name, storage in self._elements(names)}
         after: dict[str, list[list[Ref | None]]] = {name: [] for name in before}
         given: list[list[Ref]] = []

@@ -149,7 +149,7 @@ class _Region:
         if levels:
             self._level(0, walker)
         walker.run(nest.after)
-        return self._finish(walker, inputs, flags)
+        return self._finish(walker, inputs)
 
     def _small(self, kind: str, touched_: set[str]) -> list[Buffer]:
         large = {buffer.name for buffer in self._regions.memories}
@@ -312,7 +312,7 @@ class _Region:
 
     # The design
 
-    def _finish(self, walker: Walker, inputs: list[FlatLeaf], flags: list[tuple[str, Type]]) -> RegionDesign:
+    def _finish(self, walker: Walker, inputs: list[FlatLeaf]) -> RegionDesign:
         builder, export, store = self._builder, self._export, self._store
         done = self._last[0] if self._last else builder.const(BOOL, 1)
         outputs = [FlatLeaf(DONE, 0, 1, BOOL)]

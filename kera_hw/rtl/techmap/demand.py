@@ -1,7 +1,7 @@
 """Which low bits of every value anybody looks at: a backward pass over the flat region."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from kera_hw.graph.node import Node, Ref
@@ -33,8 +33,7 @@ def demanded(source: Source) -> dict[Ref, int]:
     return wanted
 
 
-def _operands(source: Source, node: Node, count: int, want: object) -> None:
-    note = cast("_Want", want)
+def _operands(source: Source, node: Node, count: int, note: Callable[[Ref, int], None]) -> None:
     ins: Sequence[Ref] = node.inputs
     opcode = node.opcode
     if opcode == "bits.and":
@@ -61,9 +60,3 @@ def _operands(source: Source, node: Node, count: int, want: object) -> None:
     else:
         for ref in ins:
             note(ref, 64)
-
-
-class _Want:
-    """The type of the callback that notes a demand."""
-
-    def __call__(self, ref: Ref, count: int) -> None: ...

@@ -161,11 +161,6 @@ def spread(builder: Builder, flag: Ref, width_bits: int) -> Wide:
     return select(builder, flag, ones, zeros)
 
 
-def invert_if(builder: Builder, flag: Ref, number: Wide) -> Wide:
-    """``flag ? ~number : number``."""
-    return bitwise(builder, "bits.xor", number, spread(builder, flag, number.width_bits))
-
-
 def select(builder: Builder, condition: Ref, then: Wide, otherwise: Wide) -> Wide:
     """``condition ? then : otherwise``, of one width."""
     a, b = _even(builder, (then, otherwise))

@@ -14,8 +14,7 @@ from kera_hw.ops.intervals import raw_interval
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.flatten import TABLE
 from kera_hw.rtl.techmap import cases, constmul, gating, iteration, linear, product, scalar, words
-from kera_hw.rtl.techmap.combinations import LinearCombination, Variable, combine, scale
-from kera_hw.rtl.techmap.combinations import summands as _summands
+from kera_hw.rtl.techmap.combinations import LinearCombination, Variable, combine, scale, summands
 from kera_hw.rtl.techmap.demand import demanded
 from kera_hw.rtl.techmap.items import Iteration
 from kera_hw.rtl.techmap.linear import Target
@@ -125,7 +124,7 @@ class Mapper:
         exact: set[Node] = set()
         for node in self.source.nodes:
             if node in self._linear and self._raw_fits(node):
-                operands = _summands(node)
+                operands = summands(node)
                 product_of_values = node.opcode in _PRODUCTS and self._constant_factor(node) is None
                 if product_of_values or all(
                     ref.node not in self._linear or ref.node in exact for ref in operands
@@ -147,7 +146,7 @@ class Mapper:
             return False
         if user.opcode in _PRODUCTS and self._constant_factor(user) is None:
             return False
-        if operand not in _summands(user):
+        if operand not in summands(user):
             return False
         if operand.node in self._exact:
             return True
@@ -189,7 +188,7 @@ class Mapper:
             if node not in self._linear:
                 continue
             size = 0
-            for ref in _summands(node):
+            for ref in summands(node):
                 if self.source.constant(ref) is None:
                     size += 1 if ref.node in roots else sizes.get(ref.node, 1)
             sizes[node] = size
@@ -255,7 +254,7 @@ class Mapper:
     def _inlined(self, node: Node) -> list[Ref]:
         if node.opcode in _PRODUCTS and self._constant_factor(node) is None:
             return []
-        return [r for r in _summands(node) if r.node in self._linear and r.node not in self._roots]
+        return [r for r in summands(node) if r.node in self._linear and r.node not in self._roots]
 
     def _operand(self, ref: Ref) -> LinearCombination:
         value = self.source.constant(ref)

@@ -8,8 +8,6 @@ from functools import partial
 from itertools import product
 from math import prod
 
-import numpy as np
-
 from kera_hw.frontend.sema.checking.atoms import number
 from kera_hw.frontend.sema.names.scope import Broken, Constant, ItemSymbol, Linear, Local, Symbol, closest
 from kera_hw.frontend.sema.tree import hir
@@ -354,7 +352,3 @@ def _range_pattern(ctx: Context, node: ast.RangePattern, kind: Type) -> BuildPat
         return hir.IntRange(node.span, first, last)
 
     return build
-
-
-def bool_constant(value: bool, span: Span) -> hir.Expr:
-    return hir.Const(BOOL, span, np.bool_(value))

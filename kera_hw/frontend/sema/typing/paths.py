@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from kera_hw.frontend.sema.names.builtins import BUILTINS, METHODS
-from kera_hw.frontend.sema.names.scope import Broken, Constant, Held, ItemSymbol, Local, Symbol, closest
+from kera_hw.frontend.sema.names.scope import Broken, Constant, Held, Local, Symbol, closest
 from kera_hw.frontend.sema.typing.context import Context
 from kera_hw.frontend.syntax import ast
 from kera_hw.support import Fix, Span
@@ -122,8 +122,3 @@ def constant_of(ctx: Context, symbol: Symbol, name: str, span: Span) -> Constant
         return found
     ctx.report("K0205", f"`{name}` is {symbol.kind_text}, and a value is needed here.", span)
     return None
-
-
-def is_item(symbol: Symbol | None, *kinds: type[ast.Item]) -> bool:
-    """Whether a symbol is an item of one of the kinds."""
-    return isinstance(symbol, ItemSymbol) and isinstance(symbol.node, kinds)
