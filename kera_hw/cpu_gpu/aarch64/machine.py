@@ -7,6 +7,7 @@ from kera_hw.cpu_gpu.aarch64.encoder import TABLE, bit_mask
 from kera_hw.cpu_gpu.machine.allocate import RegisterFile
 from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Mem, Operand, Reg, RegClass, VReg
 from kera_hw.cpu_gpu.machine.level import Level
+from kera_hw.cpu_gpu.select.emitter import WordEmitter
 
 ARGUMENTS = tuple(Fixed(number, RegClass.GENERAL) for number in range(3))
 SP = Fixed(31, RegClass.GENERAL)
@@ -48,42 +49,15 @@ def files(spilling: bool) -> RegisterFile:
     )
 
 
-class Emitter:
+class Emitter(WordEmitter):
     """Appends instructions of the table to ``code``."""
 
     def __init__(self, code: Code, level: Level = NEON) -> None:
-        self.code = code
-        self.level = level
-
-    @property
-    def vector_bits(self) -> int:
-        return self.level.vector_bits
-
-    @property
-    def vector_registers(self) -> int:
-        return self.level.vector_registers
+        super().__init__(code, level)
 
     def put(self, op: str, *operands: Operand) -> None:
         """An instruction on operands that there are."""
         self.code.items.append(instruction(op, *operands))
-
-    def general(self) -> VReg:
-        return self.code.vreg(RegClass.GENERAL)
-
-    def vector_register(self) -> VReg:
-        return self.code.vreg(RegClass.VECTOR)
-
-    def gives(self, op: str, *operands: Operand) -> VReg:
-        """A new general register with an instruction's result, which is its first operand."""
-        found = self.general()
-        self.put(op, found, *operands)
-        return found
-
-    def vgives(self, op: str, *operands: Operand) -> VReg:
-        """A new vector register with an instruction's result."""
-        found = self.vector_register()
-        self.put(op, found, *operands)
-        return found
 
     def integer(self, value: int, target: Reg | None = None) -> Reg:
         """A number of 64 bits, 16 of them an instruction."""

@@ -1,37 +1,22 @@
 """Native operations on lanes; truth values are masks of lanes, all ones or none."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 from kera_hw.cpu_gpu.aarch64 import lanes as move
 from kera_hw.cpu_gpu.aarch64.lanes import lower, shape
 from kera_hw.cpu_gpu.aarch64.machine import Emitter
 from kera_hw.cpu_gpu.aarch64.scalars import FLOAT_SINGLE, FLOAT_VERBS
 from kera_hw.cpu_gpu.machine.code import VReg
-from kera_hw.cpu_gpu.select.isa import Arg, Known, Splat, is_signed, width_of
-from kera_hw.legal.native import Signature
+from kera_hw.cpu_gpu.select.emitter import AnyLanes
+from kera_hw.cpu_gpu.select.isa import is_signed, width_of
 from kera_hw.types import BoolType, FloatType, IntType, Type
 
 
-@dataclass(frozen=True, slots=True)
-class Lanes:
+class Lanes(AnyLanes[Emitter]):
     """What a rule is given."""
 
-    to: Emitter
-    count: int
-    op: Signature
-    args: Sequence[Arg]
-    splat: Splat
-    known: Known
-
-    @property
-    def kind(self) -> Type:
-        return self.op.operands[0]
-
-    @property
-    def width(self) -> int:
-        return width_of(self.kind)
+    __slots__ = ()
 
     @property
     def shape(self) -> str:
@@ -41,12 +26,8 @@ class Lanes:
     def sign(self) -> str:
         return "s" if is_signed(self.kind) else "u"
 
-    def get(self, k: int) -> VReg:
-        """An operand's lanes."""
-        arg = self.args[k]
-        if arg.bits is not None:
-            return self.known(arg) or self.to.repeated(arg.bits, width_of(arg.type))
-        return self.splat(arg) if arg.uniform else arg.register
+    def literal(self, kind: Type, bits: int) -> VReg:
+        return self.to.repeated(bits, width_of(kind))
 
     def all(self) -> list[VReg]:
         return [self.get(k) for k in range(len(self.args))]

@@ -10,6 +10,7 @@ from kera_hw.cpu_gpu.machine.allocate import RegisterFile
 from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Item, Mark, Mem, Operand, Reg, RegClass, VReg
 from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.cpu_gpu.riscv64.encoder import TABLE, vector_type
+from kera_hw.cpu_gpu.select.emitter import WordEmitter
 
 
 def _general(number: int) -> Fixed:
@@ -82,48 +83,21 @@ def number_instructions(target: Reg, value: int) -> list[Inst] | None:
     return [*found, instruction("addiw", target, target, low)] if low else found
 
 
-class Emitter:
+class Emitter(WordEmitter):
     """Appends instructions of the table to ``code``."""
 
     def __init__(self, code: Code, level: Level = RVV) -> None:
-        self.code = code
-        self.level = level
+        super().__init__(code, level)
         self.taken: VReg | None = None
         """How many lanes a loop takes at once, within one that asks for as many as there are."""
-
-    @property
-    def vector_bits(self) -> int:
-        return self.level.vector_bits
-
-    @property
-    def vector_registers(self) -> int:
-        return self.level.vector_registers
 
     def put(self, op: str, *operands: Operand) -> None:
         """An instruction on operands that there are."""
         self.code.items.append(instruction(op, *operands))
 
-    def general(self) -> VReg:
-        return self.code.vreg(RegClass.GENERAL)
-
-    def vector_register(self) -> VReg:
-        return self.code.vreg(RegClass.VECTOR)
-
-    def gives(self, op: str, *operands: Operand) -> VReg:
-        """A new general register with an instruction's result, which is its first operand."""
-        found = self.general()
-        self.put(op, found, *operands)
-        return found
-
     def fgives(self, op: str, *operands: Operand) -> VReg:
         """A new float register with an instruction's result."""
         found = self.code.vreg(RegClass.FLOAT)
-        self.put(op, found, *operands)
-        return found
-
-    def vgives(self, op: str, *operands: Operand) -> VReg:
-        """A new vector register with an instruction's result."""
-        found = self.vector_register()
         self.put(op, found, *operands)
         return found
 

@@ -1,49 +1,30 @@
 """Native operations on lanes; truth values are bits of mask registers. Every operation has instructions."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 from kera_hw.cpu_gpu.machine.code import Operand, VReg
 from kera_hw.cpu_gpu.riscv64.machine import MASK, Emitter
 from kera_hw.cpu_gpu.riscv64.scalars import FLOAT_VERBS, WHOLE_FROM
-from kera_hw.cpu_gpu.select.isa import Arg, Known, Splat, is_signed, width_of
-from kera_hw.legal.native import Signature
+from kera_hw.cpu_gpu.select.emitter import AnyLanes
+from kera_hw.cpu_gpu.select.isa import is_signed, width_of
 from kera_hw.types import BoolType, FloatType, IntType, Type
 
 MASK_BITS = 1
 _MOST_IMMEDIATE = 31
 
 
-@dataclass(frozen=True, slots=True)
-class Lanes:
+class Lanes(AnyLanes[Emitter]):
     """What a rule is given."""
 
-    to: Emitter
-    count: int
-    op: Signature
-    args: Sequence[Arg]
-    splat: Splat
-    known: Known
-
-    @property
-    def kind(self) -> Type:
-        return self.op.operands[0]
-
-    @property
-    def width(self) -> int:
-        return width_of(self.kind)
+    __slots__ = ()
 
     @property
     def unsigned(self) -> str:
         return "" if is_signed(self.kind) else "u"
 
-    def get(self, k: int) -> VReg:
-        """An operand's lanes."""
-        arg = self.args[k]
-        if arg.bits is not None:
-            return self.known(arg) or repeated(self.to, arg.bits, width_of(arg.type), self.count)
-        return self.splat(arg) if arg.uniform else arg.register
+    def literal(self, kind: Type, bits: int) -> VReg:
+        return repeated(self.to, bits, width_of(kind), self.count)
 
     def all(self) -> list[VReg]:
         return [self.get(k) for k in range(len(self.args))]

@@ -7,6 +7,7 @@ from functools import cache
 from kera_hw.cpu_gpu.machine.allocate import RegisterFile
 from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Mem, Operand, RegClass, VReg
 from kera_hw.cpu_gpu.machine.level import Level
+from kera_hw.cpu_gpu.select.emitter import AnyEmitter
 from kera_hw.cpu_gpu.x86_64.encoder import form, table
 from kera_hw.cpu_gpu.x86_64.sse2 import SHIFTS, write_in_sse2
 
@@ -80,20 +81,11 @@ def jumps() -> dict[str, bool]:
     return {name: name != "jmp" for name, rows in table().items() if any("rel" in row.kinds for row in rows)}
 
 
-class Emitter:
+class Emitter(AnyEmitter[X86Level]):
     """Appends instructions of the table to ``code``."""
 
     def __init__(self, code: Code, level: X86Level = AVX2) -> None:
-        self.code = code
-        self.level = level
-
-    @property
-    def vector_bits(self) -> int:
-        return self.level.vector_bits
-
-    @property
-    def vector_registers(self) -> int:
-        return self.level.vector_registers
+        super().__init__(code, level)
 
     def put(self, op: str, *operands: Operand, size_bits: int = 64) -> None:
         """An instruction on operands that there are."""
@@ -105,12 +97,6 @@ class Emitter:
     def plain(self, op: str, *operands: Operand, size_bits: int = 64) -> None:
         """An instruction of the table as it is."""
         self.code.items.append(Inst(op, operands, form(op, operands).roles, size_bits))
-
-    def general(self) -> VReg:
-        return self.code.vreg(RegClass.GENERAL)
-
-    def vector_register(self) -> VReg:
-        return self.code.vreg(RegClass.VECTOR)
 
     def mask_register(self) -> VReg:
         return self.code.vreg(RegClass.MASK)

@@ -1,49 +1,29 @@
 """Native operations on lanes: scalars of n rounds side by side, each type in lanes of its own width."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 from kera_hw.cpu_gpu.machine.code import Mem, VReg
-from kera_hw.cpu_gpu.select.isa import Arg, Known, Splat, is_signed, width_of
+from kera_hw.cpu_gpu.select.emitter import AnyLanes
+from kera_hw.cpu_gpu.select.isa import is_signed, width_of
 from kera_hw.cpu_gpu.x86_64 import lanes as move
 from kera_hw.cpu_gpu.x86_64.lanes import letter, span
 from kera_hw.cpu_gpu.x86_64.machine import Emitter
 from kera_hw.cpu_gpu.x86_64.scalars import FLOAT_CONDITIONS, ROUNDINGS, extreme_of, sign_mask
-from kera_hw.legal.native import Signature
 from kera_hw.types import BoolType, FloatType, IntType, Type
 
 
-@dataclass(frozen=True, slots=True)
-class Lanes:
+class Lanes(AnyLanes[Emitter]):
     """What a rule is given."""
 
-    to: Emitter
-    count: int
-    op: Signature
-    args: Sequence[Arg]
-    splat: Splat
-    known: Known
-
-    @property
-    def kind(self) -> Type:
-        return self.op.operands[0]
-
-    @property
-    def width(self) -> int:
-        return width_of(self.kind)
+    __slots__ = ()
 
     @property
     def length(self) -> int:
         return span(self.width, self.count)
 
-    def get(self, k: int) -> VReg:
-        """An operand's lanes."""
-        arg = self.args[k]
-        if arg.bits is not None:
-            held = self.known(arg)
-            return held or move.splat_literal(self.to, arg.type, arg.bits, self.count)
-        return self.splat(arg) if arg.uniform else arg.register
+    def literal(self, kind: Type, bits: int) -> VReg:
+        return move.splat_literal(self.to, kind, bits, self.count)
 
     def last(self, k: int) -> VReg | Mem:
         """An operand that may lie in memory."""
