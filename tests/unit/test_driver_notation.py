@@ -132,7 +132,10 @@ def test_python_takes_the_same_notation(path: Path) -> None:
 
 def test_the_module_shows_its_interface_and_nothing_else(path: Path) -> None:
     kera_hw.load(path).function("acc", target="rtl")  # loads most of the compiler
-    assert sorted(dir(kera_hw)) == ["Function", "KeraError", "Program", "Stream", "__version__", "load"]
+    assert sorted(dir(kera_hw)) == [
+        "Function", "KeraError", "Program", "Stream", "TracedProgram", "__version__", "compile", "constant",
+        "fn", "kera", "load", "state", "trace",
+    ]
     assert all(hasattr(kera_hw, name) for name in dir(kera_hw))
 
 
