@@ -47,17 +47,13 @@ class StencilDesign(ProcessDesign):
     @cached_property
     def raster(self) -> RasterPlan:
         """What the controller is made from."""
-        from kera_hw.rtl.emit.raster import Beats, RasterPlan
+        from kera_hw.rtl.emit.raster import RasterPlan
 
         assert self.round is not None
         control = control_of(self.netlist, self.plan, "stream")
-        takes = tuple(Beats(item.port, item.bus, item.spans) for item in self.round.takes)
-        gives = tuple(
-            Beats(item.port, item.bus, item.spans, item.there, item.ends) for item in self.round.gives
-        )
         return RasterPlan(
             inner_name(module_name(self.export.name), "region0"), self.netlist, self.plan, control,
-            self.round.raster.counts, self.round.counters, takes, gives, self.ports,
+            self.round.raster.counts, self.round.counters, self.round.takes, self.round.gives, self.ports,
         )  # fmt: skip
 
     def _buffer_of(self, channel: Channel, regions: Regions | None = None) -> Buffer | None:

@@ -503,8 +503,8 @@ class ProcessBuild:
         writers = [driver for driver in drivers if driver.write is not None]
         readers = [driver for driver in drivers if driver.read_address is not None]
         m.d.comb += write.eq(Cat(*(_known(driver.write) for driver in writers)).any())
-        for target, what, those in ((address, "write_address", writers), (data, "write_data", writers)):
-            self._turns(target, [(driver.when, _known(getattr(driver, what))) for driver in those])
+        self._turns(address, [(driver.when, _known(driver.write_address)) for driver in writers])
+        self._turns(data, [(driver.when, _known(driver.write_data)) for driver in writers])
         for first in sorted({driver.first for driver in readers}):
             those = [driver for driver in readers if driver.first == first]
             values = [(driver.when, _known(driver.read_address)) for driver in those]

@@ -16,24 +16,10 @@ from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Mux, ResetSi
 from kera_hw.rtl.emit.channels import Endpoint, in_reset
 from kera_hw.rtl.emit.layout import Control, valid_name
 from kera_hw.rtl.emit.ports import Pace, PortPlan
+from kera_hw.rtl.lower.ports import Beats
 from kera_hw.schedule.fpga.bits import bits_width
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.plan import Plan
-
-
-@dataclass(frozen=True, slots=True)
-class Beats:
-    """A tensor's elements among the rounds: by axis the first with one and the last, and every how many.
-
-    ``bus`` carries an element of the channel whose value is called ``port``. Of what leaves, ``there`` and
-    ``ends`` are the buses that say whether a round has an element, and the item's last one.
-    """
-
-    port: str
-    bus: str
-    spans: tuple[tuple[int, int], ...]
-    there: str = ""
-    ends: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import cast
 
 from kera_hw.graph.node import Ref, Region
+from kera_hw.graph.store import Store
 from kera_hw.ops.intervals import Interval
 from kera_hw.ops.spec import AttrValue
-from kera_hw.rtl.lower.budget import DIVISIONS, weight
+from kera_hw.rtl.lower.budget import DIVISIONS, Meter, weight
 from kera_hw.rtl.lower.builder import Builder, width_of
 from kera_hw.rtl.lower.floats.wires import Wires, uint
 from kera_hw.rtl.lower.iterating import cycles_of, iterate
@@ -44,13 +45,16 @@ class _Divided:
 class PatientBuilder(Builder):
     """Divides in a loop where the initiation interval leaves it the time and an array would be larger."""
 
-    _loops: dict[tuple[Ref, Ref], _Divided]
+    def __init__(
+        self, store: Store, initiation_interval: int = 1, carry_logic: bool = False,
+        meter: Meter | None = None,
+    ) -> None:
+        super().__init__(store, initiation_interval, carry_logic, meter)
+        self._loops: dict[tuple[Ref, Ref], _Divided] = {}
 
     def _make(self, opcode: str, inputs: tuple[Ref, ...], attrs: dict[str, AttrValue]) -> Ref:
         if opcode not in DIVISIONS or not self._has_time(*inputs):
             return super()._make(opcode, inputs, attrs)
-        if not hasattr(self, "_loops"):
-            self._loops = {}
         found = self._loops.get((inputs[0], inputs[1]))
         if found is None:
             found = self._loops[inputs[0], inputs[1]] = _divide(self, *inputs)

@@ -1,6 +1,8 @@
 """Where the leaves of parameters and results sit on the ports."""
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kera_hw.graph.node import Export
 from kera_hw.rtl.lower.builder import width_of
 from kera_hw.rtl.lower.design import FlatLeaf
@@ -9,6 +11,21 @@ from kera_hw.types import StructType, TensorType, TupleType, Type, bit_width
 WIDEST_VALUE_BITS = 1024
 """A tensor of more bits is a channel of its own, and a memory where loops stay loops; no channel has a wider
 beat unless that is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beats:
+    """A tensor that comes or leaves an element a round: by axis the first round with one and the last.
+
+    ``bus`` carries an element; ``port`` is the bus of its parameter or result, which its channel goes by. Of
+    what leaves, the buses ``there`` and ``ends`` say whether a round has an element, and the item's last one.
+    """
+
+    port: str
+    bus: str
+    spans: tuple[tuple[int, int], ...]
+    there: str = ""
+    ends: str = ""
 
 
 def parameter_buses(export: Export) -> list[tuple[str, Type]]:

@@ -23,7 +23,7 @@ from kera_hw.rtl.lower.builder import Builder, carrier, width_of
 from kera_hw.rtl.lower.design import FlatDesign, FlatLeaf, FlatMemory, FlatState
 from kera_hw.rtl.lower.floats import lowering as floats
 from kera_hw.rtl.lower.places import Sum
-from kera_hw.rtl.lower.ports import bus_widths, parameter_buses, place_leaves, result_buses
+from kera_hw.rtl.lower.ports import Beats, bus_widths, parameter_buses, place_leaves, result_buses
 from kera_hw.rtl.lower.storage import Elements, Index, Kept, Memory, Served
 from kera_hw.rtl.lower.walk import Walker
 from kera_hw.rtl.machine.raster import (
@@ -52,29 +52,14 @@ REGISTERS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
-    """A tensor that comes or leaves an element a round: by axis its first round and the last.
-
-    ``bus`` carries an element; ``port`` is the bus of its parameter or result. Of what leaves, the buses
-    ``there`` and ``ends`` say whether a round has an element, and the last one.
-    """
-
-    port: str
-    bus: str
-    spans: tuple[tuple[int, int], ...]
-    there: str = ""
-    ends: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class RasterRound:
     """A round: its inputs are the counters, then elements that come in, then other parameters."""
 
     raster: Raster
     flat: FlatDesign
     counters: tuple[str, ...]
-    takes: tuple[Stream, ...]
-    gives: tuple[Stream, ...]
+    takes: tuple[Beats, ...]
+    gives: tuple[Beats, ...]
 
 
 def raster_of(program: LoopProgram, export: Export, carry_logic: bool) -> Raster:
@@ -264,7 +249,7 @@ class _Round:
         counters = [FlatLeaf(f"count{axis}", 0, kind.width_bits, kind)
                     for axis, kind in enumerate(IntType.holding(0, max(1, n - 1)) for n in raster.counts)]
         kinds_of = {bus: element_type(kind) for bus, kind in parameter_buses(self._export)}
-        takes: list[Stream] = []
+        takes: list[Beats] = []
         taken: list[FlatLeaf] = []
         for number, node in enumerate(raster.nodes):
             if node.stage is None:
@@ -273,7 +258,7 @@ class _Round:
                 ref = store.param(len(counters) + len(taken), leaf.type)
                 self._values[number] = floats.entering(builder, leaf.type, ref)
                 taken.append(leaf)
-                takes.append(Stream(port, bus, tuple(node.spans)))
+                takes.append(Beats(port, bus, tuple(node.spans)))
         inputs = [*counters, *taken, *walk.small]
         self._inputs = len(inputs)
         self._counters = [store.param(k, leaf.type) for k, leaf in enumerate(counters)]
@@ -408,9 +393,9 @@ class _Round:
 
     # The design
 
-    def _outputs(self) -> tuple[list[FlatLeaf], list[Ref], tuple[Stream, ...]]:
+    def _outputs(self) -> tuple[list[FlatLeaf], list[Ref], tuple[Beats, ...]]:
         builder, outputs, results = self._builder, list[FlatLeaf](), list[Ref]()
-        gives: list[Stream] = []
+        gives: list[Beats] = []
         ports = zip(result_buses(self._export), self._raster.stencils.program.of_kind("result"), strict=True)
         for k, ((port, kind), buffer) in enumerate(ports):
             element = element_type(kind)
@@ -428,7 +413,7 @@ class _Round:
                 builder.op("compare.eq", ref, builder.const(ref.type, last))
                 for ref, (_, last) in zip(self._counters, node.spans)
             ]
-            stream = Stream(port, f"give{k}", tuple(node.spans), f"there{k}", f"ends{k}")
+            stream = Beats(port, f"give{k}", tuple(node.spans), f"there{k}", f"ends{k}")
             gives.append(stream)
             value = floats.leaving(builder, element, self._values[number])
             for bus, kind, ref in (
