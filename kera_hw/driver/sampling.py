@@ -18,7 +18,6 @@ from kera_hw.types import (
     TupleType,
     Type,
     numpy_dtype,
-    shape_of,
 )
 
 
@@ -32,44 +31,45 @@ def map_leaves(value: Any, change: Callable[[Array], Array]) -> Any:
     return change(np.asarray(value))
 
 
-def random_value(kind: Type, count: int, rng: np.random.Generator, outer: tuple[int, ...] = ()) -> Any:
+def random_value(kind: Type, count: int, rng: np.random.Generator) -> Any:
     """``count`` items of a type: a mix of uniform, corner, small and sparse bit patterns in every leaf."""
-    if isinstance(kind, StructType):
-        return {name: random_value(item, count, rng, outer) for name, item in kind.fields}
-    if isinstance(kind, TupleType):
-        return tuple(random_value(item, count, rng, outer) for item in kind.items)
-    if isinstance(kind, TensorType):
-        return random_value(kind.element, count, rng, outer + kind.shape)
-    return _random_scalars(kind, (count, *outer, *shape_of(kind)), rng)
+    return _by_leaves(kind, lambda scalar, shape: _random_scalars(scalar, shape, rng), (count,))
 
 
-def ordinary_value(kind: Type, count: int, rng: np.random.Generator, outer: tuple[int, ...] = ()) -> Any:
+def ordinary_value(kind: Type, count: int, rng: np.random.Generator) -> Any:
     """``count`` items of a type as they mostly are: integers of any size, normal numbers around 0."""
-    if isinstance(kind, StructType):
-        return {name: ordinary_value(item, count, rng, outer) for name, item in kind.fields}
-    if isinstance(kind, TupleType):
-        return tuple(ordinary_value(item, count, rng, outer) for item in kind.items)
-    if isinstance(kind, TensorType):
-        return ordinary_value(kind.element, count, rng, outer + kind.shape)
-    shape = (count, *outer)
-    if isinstance(kind, FloatType):
-        return rng.standard_normal(shape, np.float32).astype(numpy_dtype(kind))
-    width = kind.width_bits if isinstance(kind, (IntType, FixType)) else 1
-    return from_bits(kind, rng.integers(0, 1 << 64, shape, dtype=np.uint64) & np.uint64((1 << width) - 1))
+
+    def leaf(scalar: Type, shape: tuple[int, ...]) -> Array:
+        if isinstance(scalar, FloatType):
+            return rng.standard_normal(shape, np.float32).astype(numpy_dtype(scalar))
+        width = scalar.width_bits if isinstance(scalar, (IntType, FixType)) else 1
+        bits = rng.integers(0, 1 << 64, shape, dtype=np.uint64)
+        return from_bits(scalar, bits & np.uint64((1 << width) - 1))
+
+    return _by_leaves(kind, leaf, (count,))
 
 
-def edge_value(kind: Type, count: int, outer: tuple[int, ...] = ()) -> Any:
+def edge_value(kind: Type, count: int) -> Any:
     """``count`` items of a type of which the k-th holds the k-th corner in every leaf."""
+
+    def leaf(scalar: Type, shape: tuple[int, ...]) -> Array:
+        width = scalar.width_bits if isinstance(scalar, (IntType, FixType, FloatType)) else 1
+        corners = _float_corners(scalar) if isinstance(scalar, FloatType) else _corners(width)
+        picked = np.resize(corners, count).reshape(-1, *([1] * (len(shape) - 1)))
+        return from_bits(scalar, np.broadcast_to(picked, shape).copy())
+
+    return _by_leaves(kind, leaf, (count,))
+
+
+def _by_leaves(kind: Type, leaf: Callable[[Type, tuple[int, ...]], Array], shape: tuple[int, ...]) -> Any:
+    """Items of a type, each leaf by the type of its elements and its shape, the items' axis first."""
     if isinstance(kind, StructType):
-        return {name: edge_value(item, count, outer) for name, item in kind.fields}
+        return {name: _by_leaves(item, leaf, shape) for name, item in kind.fields}
     if isinstance(kind, TupleType):
-        return tuple(edge_value(item, count, outer) for item in kind.items)
+        return tuple(_by_leaves(item, leaf, shape) for item in kind.items)
     if isinstance(kind, TensorType):
-        return edge_value(kind.element, count, outer + kind.shape)
-    width = kind.width_bits if isinstance(kind, (IntType, FixType, FloatType)) else 1
-    corners = _float_corners(kind) if isinstance(kind, FloatType) else _corners(width)
-    picked = np.resize(corners, count).reshape(-1, *([1] * len(outer)))
-    return from_bits(kind, np.broadcast_to(picked, (count, *outer)).copy())
+        return _by_leaves(kind.element, leaf, shape + kind.shape)
+    return leaf(kind, shape)
 
 
 def _random_scalars(kind: Type, shape: tuple[int, ...], rng: np.random.Generator) -> Array:

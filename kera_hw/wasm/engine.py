@@ -10,13 +10,12 @@ import numpy as np
 import wasmtime
 
 from kera_hw.loops.program import Buffer
+from kera_hw.schedule.software.batches import in_batches, items_at_once
 from kera_hw.schedule.software.layout import aligned, element_bytes, native_dtype
 from kera_hw.wasm.module import PAGE_BYTES
 from kera_hw.wasm.program import WasmModule
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_BATCH_BYTES = 1 << 26
-"""Of parameters and results in memory at once; larger batches run in parts."""
 
 
 @cache
@@ -48,15 +47,8 @@ class Instance:
     def run(self, params: Sequence[Array], items: int) -> list[Array]:
         """Result leaves of shape (items, *shape) from parameter leaves of such a shape, in native types."""
         module = self._module
-        each = sum(one.size * element_bytes(one.element) for one in (*module.params, *module.results))
-        most = max(1, _BATCH_BYTES // max(each, 1))
-        results = [np.empty((items, *one.shape), native_dtype(one.element)) for one in module.results]
-        for first in range(0, items, most):
-            part = slice(first, min(first + most, items))
-            found = self._part([param[part] for param in params], part.stop - first)
-            for whole, piece in zip(results, found):
-                whole[part] = piece
-        return results
+        most = items_at_once((*module.params, *module.results))
+        return in_batches(params, module.results, items, most, self._part)
 
     def _part(self, params: Sequence[Array], items: int) -> list[Array]:
         module = self._module

@@ -120,7 +120,7 @@ def test_temporaries_of_a_round(exports: dict[str, Export], monkeypatch: pytest.
 
 def test_a_batch_in_parts(exports: dict[str, Export], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of memory, of a grid's second axis, and of blocks that run together in the interpreter."""
-    monkeypatch.setattr("kera_hw.cpu_gpu.gpu.device._BATCH_BYTES", 20_000)
+    monkeypatch.setattr("kera_hw.schedule.software.batches.BATCH_BYTES", 20_000)
     monkeypatch.setattr("kera_hw.cpu_gpu.gpu.device.MOST_ITEMS_OF_A_LAUNCH", 2)
     monkeypatch.setattr("kera_hw.cpu_gpu.gpu.device.MOST_ITEMS_IN_TURN", 4)
     monkeypatch.setattr("kera_hw.cpu_gpu.gpu.interpreter.host.MOST_LANES", 64)

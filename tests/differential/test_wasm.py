@@ -22,7 +22,7 @@ from tests.wasm_engines import NO_WABT, WABT, Everywhere, Modules, faults_of
 def test_a_batch_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     export = fir()
     (samples,), _ = inputs_of(export, 50, 4)
-    monkeypatch.setattr("kera_hw.wasm.engine._BATCH_BYTES", 40)
+    monkeypatch.setattr("kera_hw.schedule.software.batches.BATCH_BYTES", 40)
     (found,) = results(compile_export(export), Instance, [samples], 50)
     assert same_bits(run_leaves(export, [samples], 50)[0], found)
 

@@ -5,14 +5,11 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
-import numpy as np
-
 from kera_hw.cpu_gpu.gpu.kernels import GpuModule, Kernel
 from kera_hw.numerics.arrays import Array
+from kera_hw.schedule.software.batches import in_batches, items_at_once
 from kera_hw.schedule.software.layout import element_bytes, native_dtype
 
-_BATCH_BYTES = 1 << 26
-"""Of parameters, results and memory on the device at once; larger batches run in parts."""
 MOST_ITEMS_OF_A_LAUNCH = 65_535
 """Of a grid's second axis."""
 MOST_ITEMS_IN_TURN = 4_096
@@ -45,17 +42,12 @@ class Instance:
     def run(self, params: Sequence[Array], items: int) -> list[Array]:
         """Result leaves of shape (items, *shape) from parameter leaves of such a shape, in native types."""
         module = self._module
-        each = sum(one.size * element_bytes(one.element) for one in (*module.params, *module.results))
-        each += 0 if module.plan.in_turn else module.plan.item_bytes
-        most = max(1, _BATCH_BYTES // max(each, 1))
-        most = min(most, MOST_ITEMS_IN_TURN) if module.plan.in_turn else most
-        results = [np.empty((items, *one.shape), native_dtype(one.element)) for one in module.results]
-        for first in range(0, items, most):
-            part = slice(first, min(first + most, items))
-            found = self._part([param[part] for param in params], part.stop - first)
-            for whole, piece in zip(results, found):
-                whole[part] = piece
-        return results
+        leaves = *module.params, *module.results
+        if module.plan.in_turn:
+            most = min(items_at_once(leaves), MOST_ITEMS_IN_TURN)
+        else:
+            most = items_at_once(leaves, module.plan.item_bytes)
+        return in_batches(params, module.results, items, most, self._part)
 
     def _part(self, params: Sequence[Array], items: int) -> list[Array]:
         module = self._module

@@ -27,7 +27,6 @@ from kera_hw.cpu_gpu.gpu.interpreter.lockstep import MOST_STEPS, Lockstep, Some,
 from kera_hw.cpu_gpu.gpu.interpreter.memory import Space, Who
 from kera_hw.cpu_gpu.gpu.interpreter.stop import Stop
 from kera_hw.numerics.arrays import Array
-from kera_hw.numerics.host import ieee
 from kera_hw.support import Diagnostic, KeraError
 
 WAVE = 64
@@ -41,8 +40,7 @@ class Machine(Host):
 
     def __init__(self, text: str, most_steps: int = MOST_STEPS) -> None:
         self.module: Module = read_module(text)
-        self._most_steps = most_steps
-        super().__init__(self.module.variables.values())
+        super().__init__(self.module.variables.values(), most_steps)
 
     def launch(self, name: str, grid: tuple[int, int], threads: int, args: Sequence[int]) -> None:
         """One launch, which ends before this returns. Raises KeraError (K0708)."""
@@ -53,10 +51,7 @@ class Machine(Host):
         waves = -(-threads // WAVE)
         size = 4 * entry.settings["next_free_vgpr"] * WAVE * waves
         group = max(1, min(host.MOST_LANES // (waves * WAVE), host.MOST_REGISTER_BYTES // size))
-        steps = self._most_steps
-        for first in range(0, blocks, group):
-            run = _Run(self, entry, grid, threads, range(first, min(first + group, blocks)), args)
-            steps = ieee(run.go)(steps)
+        self.in_groups(blocks, group, lambda some: _Run(self, entry, grid, threads, some, args))
 
 
 class _Run(Lockstep):

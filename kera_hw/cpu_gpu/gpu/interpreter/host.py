@@ -1,15 +1,16 @@
 """The host's side of an interpreted GPU: a module's variables, memory that is asked for, launches."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
+from kera_hw.cpu_gpu.gpu.interpreter.lockstep import Lockstep
 from kera_hw.cpu_gpu.gpu.interpreter.memory import Space
 from kera_hw.cpu_gpu.gpu.interpreter.stop import Stop
 from kera_hw.numerics.arrays import Array
-from kera_hw.numerics.host import check_host
+from kera_hw.numerics.host import check_host, ieee
 from kera_hw.support import Diagnostic, KeraError
 
 GLOBAL_BASE = 1 << 20
@@ -30,8 +31,9 @@ class Variable(NamedTuple):
 class Host:
     """Memory that stays from launch to launch. ``symbols``: where a module's variables lie."""
 
-    def __init__(self, variables: Iterable[Variable]) -> None:
+    def __init__(self, variables: Iterable[Variable], most_steps: int) -> None:
         check_host()
+        self._most_steps = most_steps
         self.memory = Space("global", base=GLOBAL_BASE)
         placed = list(variables)
         addresses = self.memory.place([(one.size_bytes, one.align) for one in placed])
@@ -55,6 +57,12 @@ class Host:
             return self.memory.read(address, size_bytes)
         except Stop as stop:
             raise KeraError([Diagnostic("K0708", f"The kernels are at fault: {stop}.")]) from None
+
+    def in_groups(self, blocks: int, group: int, begin: Callable[[range], Lockstep]) -> None:
+        """Runs the blocks of a launch, ``group`` of them at once; all together take the steps of a launch."""
+        steps = self._most_steps
+        for first in range(0, blocks, group):
+            steps = ieee(begin(range(first, min(first + group, blocks))).go)(steps)
 
     def watch(self, threads: int) -> None:
         """A launch of so many threads begins, which may race."""

@@ -26,7 +26,6 @@ from kera_hw.cpu_gpu.ptx.interpreter.text import (
 )
 from kera_hw.cpu_gpu.ptx.table import width_bits
 from kera_hw.numerics.arrays import Array
-from kera_hw.numerics.host import ieee
 from kera_hw.support import Diagnostic, KeraError
 
 WARP = 32
@@ -38,8 +37,7 @@ class Machine(Host):
 
     def __init__(self, text: str, most_steps: int = MOST_STEPS) -> None:
         self.module: Module = read_module(text)
-        self._most_steps = most_steps
-        super().__init__(self.module.variables.values())
+        super().__init__(self.module.variables.values(), most_steps)
 
     def launch(self, name: str, grid: tuple[int, int], threads: int, args: Sequence[int]) -> None:
         """One launch, which ends before this returns. Raises KeraError (K0708)."""
@@ -50,10 +48,7 @@ class Machine(Host):
         size = sum(width_bits(kind) // 8 or 1 for kind in entry.registers.values())
         lanes = max(threads, min(host.MOST_LANES, host.MOST_REGISTER_BYTES // max(size, 1)))
         group = max(1, lanes // threads)
-        steps = self._most_steps
-        for first in range(0, blocks, group):
-            run = _Run(self, entry, grid, threads, range(first, min(first + group, blocks)), args)
-            steps = ieee(run.go)(steps)
+        self.in_groups(blocks, group, lambda some: _Run(self, entry, grid, threads, some, args))
 
 
 class _Run(Lockstep):
