@@ -62,6 +62,9 @@ def process_cost(plan: ProcessPlan) -> ControlCost:
                 # A choice among so many words takes two LUTs for three of them.
                 groups = len(places.banks) // places.lanes
                 total += ControlCost(2 * (groups - 1) * channel.beat_bits // 3, 0)
+                there = [plan.memories[bank] for bank in places.banks if bank in plan.memories]
+                late = plan.reading(channel.name)  # words that come sooner are kept
+                total += ControlCost(0, sum((late - one.latency_cycles) * one.width for one in there))
         else:
             kept = 0 if channel.in_beats else sum(value.width for value in channel.values)
             banks = plan.channels[channel.name].banks if channel.name in plan.channels else ()

@@ -290,18 +290,29 @@ class ProcessBuild:
                 with m.If(moves):
                     m.d.sync += kept.eq(base)
                 base = kept
+        words = [self._word(bank, width, latency, moves) for bank in places.banks]
         beat = Signal(channel.beat_bits, name=f"{channel.name}_words")
         with m.Switch(base):
             for first in bases:
                 numbers = [first + lane * places.lane_step for lane in range(places.lanes)]
-                words = [self._word(places.banks[number], width) for number in numbers]
                 with m.Case(first) if len(bases) > 1 else m.Default():
-                    m.d.comb += beat.eq(Cat(*words))
+                    m.d.comb += beat.eq(Cat(*(words[number] for number in numbers)))
         return beat
 
-    def _word(self, bank: str, width: int) -> Value:
-        """What the first port of a bank shows."""
-        return self._q[bank][:width] if bank in self._q else Const(0, width)
+    def _word(self, bank: str, width: int, latency: int, moves: Signal) -> Value:
+        """What the first port of a bank shows, ``latency`` cycles after it was asked for.
+
+        Banks beside each other may be memories of two kinds, where there are not block RAMs for all.
+        """
+        if bank not in self._q:
+            return Const(0, width)
+        word: Value = self._q[bank][:width]
+        for stage in range(self._process.memories[bank].latency_cycles, latency):
+            kept = Signal(width, name=f"{_plain(bank)}_kept{stage}", reset_less=True)
+            with self._m.If(moves):
+                self._m.d.sync += kept.eq(word)
+            word = kept
+        return word
 
     # Regions
 
