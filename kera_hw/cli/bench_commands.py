@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
     app.command("bench")(bench)
 
 
-@takes_hardware("any")
+@takes_hardware("any", usual="cpu")
 def bench(
     file: Annotated[
         str,
@@ -74,7 +74,7 @@ def bench(
     from kera_hw.driver.files import write_atomically
 
     output = Output(json, quiet)
-    target, options = hardware.for_target("cpu")
+    target, options = hardware.for_target()
     place, named = _parted(file)
     if named is not None and function is not None:
         raise typer.BadParameter("It is named in FILE:FUNCTION already.", param_hint="--fn")

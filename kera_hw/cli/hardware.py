@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields
+from copy import copy
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -35,9 +36,9 @@ _TARGETS = {
     ),
     "any": typer.Option(
         "--target", metavar="TARGET", autocompletion=complete.targets,
-        help="interp (the default), cpu, wasm, ptx, amdgcn, rtl, or fpga:DEVICE, which is rtl as for that "
-        "device; x86-64-sse2, x86-64-avx2, x86-64-avx512, aarch64 and riscv64 are machine code for that "
-        "processor, gfx90a and gfx942 amdgcn for that GPU.",
+        help="interp, cpu, wasm, ptx, amdgcn, rtl, or fpga:DEVICE, which is rtl as for that device; "
+        "x86-64-sse2, x86-64-avx2, x86-64-avx512, aarch64 and riscv64 are machine code for that processor, "
+        "gfx90a and gfx942 amdgcn for that GPU (default: {usual}).",
     ),
 }  # fmt: skip
 
@@ -63,6 +64,8 @@ class HardwareRequest:
     plan: Path | None = None
     isa: str | None = None
     threads: int | None = None
+    usual: str = field(default="interp", compare=False)
+    """What a command executes on where no target is named."""
 
     @property
     def _named(self) -> str | None:
@@ -91,11 +94,15 @@ class HardwareRequest:
         named = target is not None or self.device is not None
         return None if self.plan is not None and not named else hardware_device(target, self.device)
 
-    def for_target(self, usual: str = "interp") -> tuple[str, TargetOptions]:
-        """The target that executes, and its options; ``usual`` where none is named. Raises KeraError."""
+    def for_target(self, usual: str | None = None) -> tuple[str, TargetOptions]:
+        """The target that executes, and its options; where none is named the command's usual one, or this.
+
+        Raises KeraError.
+        """
         from kera_hw.driver.targets import resolve_target
 
-        default, target = usual if self.device is None and self.plan is None else "rtl", self._named
+        software = self.device is None and self.plan is None
+        default, target = (usual or self.usual) if software else "rtl", self._named
         name, device = resolve_target(default if target is None else target, self.device)
         return name, self._options(device)
 
@@ -155,14 +162,16 @@ _OPTIONS: dict[str, Any] = {
 
 
 def takes_hardware(
-    takes: Takes, without: Collection[str] = ()
+    takes: Takes, without: Collection[str] = (), usual: str = "interp"
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Gives a command these options in place of its parameter ``hardware``, a HardwareRequest.
 
     ``takes`` says which targets there may be: hardware alone, what is built, or any that executes;
-    ``without`` names options that the command has no place for.
+    ``without`` names options that the command has no place for, ``usual`` the target that executes unasked.
     """
-    options = {"target": Annotated[_Text, _TARGETS[takes]], **_OPTIONS}
+    target = copy(_TARGETS[takes])
+    target.help = target.help.format(usual=usual)
+    options = {"target": Annotated[_Text, target], **_OPTIONS}
     absent = {*without, *(["isa"] if takes == "hardware" else []), *(["threads"] if takes != "any" else [])}
     options = {name: option for name, option in options.items() if name not in absent}
     defaults = {item.name: item.default for item in fields(HardwareRequest)}
@@ -180,7 +189,7 @@ def takes_hardware(
 
         @functools.wraps(command)
         def call(**given: Any) -> None:
-            request = HardwareRequest(**{name: given.pop(name) for name in options})
+            request = HardwareRequest(**{name: given.pop(name) for name in options}, usual=usual)
             command(**given, hardware=request)
 
         call.__dict__["__signature__"] = own.replace(parameters=parameters)

@@ -76,7 +76,7 @@ def run(
     from kera_hw.graph import probes_of
 
     output = Output(json, quiet)
-    target, options = hardware.for_target("interp" if wave is None else "rtl")
+    target, options = hardware.for_target(None if wave is None else "rtl")
     if wave is not None:
         check_wave(wave)
     loaded, graph = load_or_fail(file, output)
@@ -106,7 +106,7 @@ def run(
     output.finish({**data, "result": result, "out": out, "wave": wave}, faults)
 
 
-@takes_hardware("any")
+@takes_hardware("any", usual="rtl")
 def verify(
     context: typer.Context,
     file: Annotated[
@@ -223,7 +223,7 @@ def _compared(targets: str | None, hardware: HardwareRequest) -> tuple[list[str]
     """The targets to compare, and how hardware among them is planned. Raises KeraError for no target."""
     from kera_hw.driver.targets import EVERY_MACHINE, resolve_target
 
-    target, options = hardware.for_target("rtl")
+    target, options = hardware.for_target()
     if targets is None:
         names = ["interp", target]
     elif hardware.isa is not None:

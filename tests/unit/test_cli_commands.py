@@ -202,6 +202,17 @@ def test_every_command_has_help_with_an_example(kera: Kera) -> None:
         assert done.status == 0 and "Example" in done.out and f"kera {name}" in done.out, name
 
 
+@pytest.mark.parametrize("command, usual", [
+    ("run", "interp"), ("test", "interp"), ("verify", "rtl"), ("bench", "cpu"),
+])  # fmt: skip
+def test_help_names_the_target_that_a_command_takes_unasked(kera: Kera, command: str, usual: str) -> None:
+    text = " ".join(kera(command, "--help").out.replace("\u2502", " ").split())
+    assert f"(default: {usual})" in text
+    options = {"run": ["-i", "x=1"], "bench": ["--seconds", 0.01]}.get(command)
+    if options is not None:  # the others say nothing of it, or compile a simulation
+        assert kera(command, FIR, *options, "--json").json["target"] == usual
+
+
 def test_the_shell_can_complete_commands() -> None:
     request = {"_KERA_COMPLETE": "complete_bash", "COMP_WORDS": "kera ve", "COMP_CWORD": "1"}
     environment = {**os.environ, **request}
