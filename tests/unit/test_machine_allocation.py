@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kera_hw.cpu_gpu.machine.allocate import Allocation, RegisterFile, allocate
-from kera_hw.cpu_gpu.machine.check import check_allocation
+from kera_hw.cpu_gpu.machine.check import Unnamed, check_allocation
 from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Mark, Operand, RegClass, VReg
 from kera_hw.cpu_gpu.machine.rewrite import RewriteStep, rewritten
 
@@ -250,3 +250,23 @@ def test_intervals_that_overlap_may_not_share_a_register() -> None:
     same = Allocation({a: 3, b: 3}, {}, 0)
     steps = list(rewritten(code, same, files(1)))
     assert "holds another" in (check_allocation(steps, same, JUMPS) or "")
+
+
+def test_nothing_is_fetched_to_a_register_whose_value_is_read_later() -> None:
+    """Read by name, or without one as counts of shifts are."""
+    fixed = Fixed(1, G)
+    for op, operands, unnamed in (("out", (fixed,), {}), ("shift", (), {"shift": Unnamed(reads=(fixed,))})):
+        code = Code()
+        a, b, c = (code.vreg(G) for _ in range(3))
+        for k, register in enumerate((a, b, c)):
+            _put(code, "set", "wr", register, k)
+        between = len(code.items)
+        _put(code, "mov", "wr", fixed, a)
+        _put(code, op, "r" * len(operands), *operands)
+        spilled = allocate(code, files(0))
+        steps = list(rewritten(code, spilled, files(0)))
+        assert check_allocation(steps, spilled, JUMPS, unnamed) is None
+        code.items.insert(between + 1, Inst("mix", (a, b, c), ("w", "r", "r")))
+        spilled = allocate(code, files(0))
+        steps = list(rewritten(code, spilled, files(0)))
+        assert "was fetched to" in (check_allocation(steps, spilled, JUMPS, unnamed) or "")

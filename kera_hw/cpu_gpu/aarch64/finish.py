@@ -21,6 +21,7 @@ from kera_hw.cpu_gpu.aarch64.machine import (
     number_instructions,
 )
 from kera_hw.cpu_gpu.machine.allocate import RegisterFile
+from kera_hw.cpu_gpu.machine.check import Unnamed
 from kera_hw.cpu_gpu.machine.code import Fixed, Inst, Label, RegClass
 from kera_hw.cpu_gpu.machine.finish import Fixup, Frame
 from kera_hw.cpu_gpu.machine.words import WORD_BYTES
@@ -40,6 +41,10 @@ class ArmBackend:
     @property
     def jumps(self) -> Mapping[str, bool]:
         return jumps()
+
+    @property
+    def unnamed(self) -> Mapping[str, Unnamed]:
+        return {}
 
     def files(self, spilling: bool) -> RegisterFile:
         return files(spilling)

@@ -4,7 +4,9 @@ It follows which virtual register's value lies in each register and slot. Checke
 - an instruction reads each virtual register from where its value is;
 - at labels and at the ends of loops, values that are read later lie in one place whichever way was taken, as
   what differs between ways is forgotten there;
-- a fetch reads the slot that holds the value, and nothing is kept in a scratch register.
+- a fetch reads the slot that holds the value, and nothing is kept in a scratch register;
+- where code itself names a register of the machine, or an instruction reads one that it does not name, that
+  holds no virtual register's value, as it would if one had been fetched there in between.
 Not checked: that the instructions themselves are right.
 
 After the checker of Cranelift's register allocator, for code that is structured.
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from kera_hw.cpu_gpu.machine.allocate import Allocation
 from kera_hw.cpu_gpu.machine.code import Fixed, Inst, Label, Mark, VReg
@@ -24,10 +27,18 @@ Held = dict[Place, VReg]
 
 
 @dataclass(frozen=True, slots=True)
+class Unnamed:
+    """Registers that an instruction reads and writes without their being among its operands."""
+
+    reads: tuple[Fixed, ...] = ()
+    writes: tuple[Fixed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class _Accesses:
     """What an instruction reads, which value from which register; and what it leaves in which."""
 
-    reads: tuple[tuple[VReg, Fixed], ...]
+    reads: tuple[tuple[VReg | None, Fixed], ...]
     writes: tuple[tuple[VReg | None, Fixed], ...]
 
 
@@ -60,10 +71,11 @@ class _Fault(Exception):
 
 
 def check_allocation(
-    steps: Sequence[RewriteStep], allocation: Allocation, jumps: Mapping[str, bool]
+    steps: Sequence[RewriteStep], allocation: Allocation, jumps: Mapping[str, bool],
+    unnamed: Mapping[str, Unnamed] = MappingProxyType({}),
 ) -> str | None:
     """What is wrong, or None. ``jumps``: instructions that go to a label; whether they may also not."""
-    check = _Check(steps, allocation, jumps)
+    check = _Check(steps, allocation, jumps, unnamed)
     try:
         while check.changes():
             pass
@@ -74,13 +86,15 @@ def check_allocation(
 
 class _Check:
     def __init__(
-        self, steps: Sequence[RewriteStep], allocation: Allocation, jumps: Mapping[str, bool]
+        self, steps: Sequence[RewriteStep], allocation: Allocation, jumps: Mapping[str, bool],
+        unnamed: Mapping[str, Unnamed],
     ) -> None:
         self._steps = steps
         self._slots = allocation.slots
         self._jumps = jumps
         self._accesses = [
-            _accesses(step.before, step.after) if isinstance(step.before, Inst) else None for step in steps
+            _accesses(step.before, step.after, unnamed) if isinstance(step.before, Inst) else None
+            for step in steps
         ]
         self._at_labels: dict[Label, Held] = {}
 
@@ -134,16 +148,18 @@ class _Check:
         return bool(lost)
 
 
-def _accesses(before: Inst, after: Inst | None) -> _Accesses:
+def _accesses(before: Inst, after: Inst | None, unnamed: Mapping[str, Unnamed]) -> _Accesses:
     assert after is not None
-    reads: list[tuple[VReg, Fixed]] = []
+    reads: list[tuple[VReg | None, Fixed]] = []
     writes: list[tuple[VReg | None, Fixed]] = []
+    more = unnamed.get(before.op)
+    if more is not None:
+        reads += [(None, register) for register in more.reads]
+        writes += [(None, register) for register in more.writes]
     for (meant, role), (register, _) in zip(before.accesses, after.accesses, strict=True):
         value = meant if isinstance(meant, VReg) else None
-        if role == "r" and value is None:
-            continue
         assert isinstance(register, Fixed)
-        if value is not None and role != "w":
+        if role != "w" and (value is not None or before.operands.count(meant) == 1):  # else it is `x ^ x`
             reads.append((value, register))
         if role != "r":
             writes.append((value, register))
@@ -154,7 +170,9 @@ def _instruction(inst: Inst, accessed: _Accesses, state: _State, number: int) ->
     for value, register in accessed.reads:
         found = state.held.get(register)
         if found is not value and found != value:
-            raise _Fault(f"step {number}: {inst.op} reads {value} from {register}, which holds another")
+            what = f"{value} from {register}, which holds another" if value is not None else \
+                f"{register}, where {found} was fetched to"
+            raise _Fault(f"step {number}: {inst.op} reads {what}")
     for written, register in accessed.writes:
         if written is not None:
             state.forget(written)  # older values of the same name are gone, wherever they were

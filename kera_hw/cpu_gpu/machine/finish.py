@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kera_hw.cpu_gpu.machine.allocate import RegisterFile, allocate
-from kera_hw.cpu_gpu.machine.check import check_allocation
+from kera_hw.cpu_gpu.machine.check import Unnamed, check_allocation
 from kera_hw.cpu_gpu.machine.coalesce import coalesce
 from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Mark, RegClass
 from kera_hw.cpu_gpu.machine.rewrite import RewriteStep, rewritten, written_registers
@@ -58,6 +58,11 @@ class Backend(Protocol):
         """Instructions that go to a label; whether they may also not."""
         ...
 
+    @property
+    def unnamed(self) -> Mapping[str, Unnamed]:
+        """Instructions that touch registers which are not among their operands."""
+        ...
+
     def files(self, spilling: bool) -> RegisterFile:
         """``spilling``: with registers set aside through which what lies on the stack passes."""
         ...
@@ -88,7 +93,7 @@ def finish(code: Code, backend: Backend) -> Machine:
         files = backend.files(spilling=True)
         allocation = allocate(code, files)
     steps = list(rewritten(code, allocation, files))
-    fault = check_allocation(steps, allocation, backend.jumps)
+    fault = check_allocation(steps, allocation, backend.jumps, backend.unnamed)
     if fault is not None:
         raise AssertionError(f"the allocation is wrong: {fault}")
     slots = allocation.slot_count

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kera_hw.cpu_gpu.machine.allocate import RegisterFile
+from kera_hw.cpu_gpu.machine.check import Unnamed
 from kera_hw.cpu_gpu.machine.code import Fixed, Inst, Label, Mem, RegClass
 from kera_hw.cpu_gpu.machine.finish import Fixup, Frame
 from kera_hw.cpu_gpu.machine.words import WORD_BYTES
@@ -46,6 +47,10 @@ class RiscvBackend:
     @property
     def jumps(self) -> Mapping[str, bool]:
         return jumps()
+
+    @property
+    def unnamed(self) -> Mapping[str, Unnamed]:
+        return {}
 
     def files(self, spilling: bool) -> RegisterFile:
         return files(spilling)

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kera_hw.cpu_gpu.machine.allocate import RegisterFile
+from kera_hw.cpu_gpu.machine.check import Unnamed
 from kera_hw.cpu_gpu.machine.code import Fixed, Inst, Mem, RegClass
 from kera_hw.cpu_gpu.machine.finish import Fixup, Frame
 from kera_hw.cpu_gpu.x86_64.encoder import encode, form
-from kera_hw.cpu_gpu.x86_64.machine import CALLEE_SAVED, RSP, X86Level, jumps
+from kera_hw.cpu_gpu.x86_64.machine import CALLEE_SAVED, RSP, UNNAMED, X86Level, jumps
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,10 @@ class X86Backend:
     @property
     def jumps(self) -> Mapping[str, bool]:
         return jumps()
+
+    @property
+    def unnamed(self) -> Mapping[str, Unnamed]:
+        return UNNAMED
 
     def files(self, spilling: bool) -> RegisterFile:
         return self.level.files(spilling)

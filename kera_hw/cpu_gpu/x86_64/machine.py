@@ -1,10 +1,12 @@
 """Registers of x86-64, and short ways to append instructions."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from kera_hw.cpu_gpu.machine.allocate import RegisterFile
+from kera_hw.cpu_gpu.machine.check import Unnamed
 from kera_hw.cpu_gpu.machine.code import Code, Fixed, Inst, Mem, Operand, RegClass, VReg
 from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.cpu_gpu.select.emitter import AnyEmitter
@@ -73,6 +75,13 @@ AVX512 = X86Level(
 )
 LEVELS = (SSE2, AVX2, AVX512)
 """From the least to the most."""
+
+UNNAMED: Mapping[str, Unnamed] = {
+    **dict.fromkeys(("rolcl", "rorcl", *SHIFTS.values()), Unnamed(reads=(RCX,))),
+    **dict.fromkeys(("div", "idiv"), Unnamed((RAX, RDX), (RAX, RDX))),
+    "mul": Unnamed((RAX,), (RAX, RDX)), "cdq": Unnamed((RAX,), (RDX,)),
+}
+"""What instructions touch beside their operands."""
 
 
 @cache

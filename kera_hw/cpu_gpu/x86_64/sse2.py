@@ -77,10 +77,12 @@ def _zero(to: Writer) -> VReg:
 
 
 def shift_by_count(to: Writer, op: str, operands: Sequence[Operand], size_bits: int) -> None:
-    """Of a general register, by an amount that goes to where such shifts have it."""
+    """Of a general register, by an amount that goes to where such shifts have it: last, since what lies on
+    the stack may pass through there."""
     target, value, amount = operands
-    to.put("mov", _RCX, amount, size_bits=size_bits)
+    assert target != amount, (op, operands)
     to.put("mov", target, value, size_bits=size_bits)
+    to.put("mov", _RCX, amount, size_bits=size_bits)
     to.put(SHIFTS[op], target, size_bits=size_bits)
 
 
