@@ -4,7 +4,6 @@ from __future__ import annotations
 import ctypes
 import mmap
 import platform
-import weakref
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
@@ -15,7 +14,8 @@ LIBGCC, CLEAR = "libgcc_s.so.1", "__clear_cache"
 
 
 class CodeMemory:
-    """Pages with code. ``address`` is where it begins."""
+    """Pages with code, as long as this is referred to: also while the interpreter ends, since what it calls
+    then, and threads that it leaves running, may be there. ``address`` is where it begins."""
 
     def __init__(self, code: bytes) -> None:
         size_bytes = -(-len(code) // mmap.PAGESIZE) * mmap.PAGESIZE
@@ -30,4 +30,3 @@ class CodeMemory:
             clear = getattr(ctypes.CDLL(LIBGCC), CLEAR)
             clear(ctypes.c_void_p(self.address), ctypes.c_void_p(self.address + size_bytes))
         self._pages = pages
-        weakref.finalize(self, pages.close)

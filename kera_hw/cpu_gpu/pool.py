@@ -10,80 +10,112 @@ import atexit
 import os
 import threading
 from collections.abc import Callable, Sequence
+from queue import SimpleQueue
 
 Task = Callable[[], None]
 
 
 class Pool:
-    """Workers beside the thread that calls. One call at a time has them; another does its tasks itself."""
+    """Workers beside the threads that call. What no worker has begun, the one who calls does itself."""
 
     def __init__(self) -> None:
-        self._workers: list[_Worker] = []
-        self._busy = threading.Lock()
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._workers: list[threading.Thread] = []
+        self._growing = threading.Lock()
+        self._most: int | None = None  # that can be made, once that is known
 
     def run(self, tasks: Sequence[Task]) -> None:
-        """All tasks, the first in this thread. Raises what one of them does once all have ended."""
-        if len(tasks) == 1 or not self._busy.acquire(blocking=False):
-            for task in tasks:
-                task()
-            return
+        """All tasks, the first in this thread. Raises what one of them does once all have ended.
+
+        A signal's handler may raise at any place here, as Ctrl-C does: no task runs on after that, since
+        what it works on is gone then.
+        """
+        first, *others = tasks
+        jobs = [_Job(task) for task in others]
+        here, interrupt = object(), None
         try:
-            first, *others = tasks
-            while len(self._workers) < len(others):
-                self._workers.append(_Worker(len(self._workers)))
-            begun = self._workers[: len(others)]
-            for worker, task in zip(begun, others):
-                worker.begin(task)
-            try:
-                first()
-            finally:
-                faults = [worker.end() for worker in begun]
-            for fault in faults:
-                if fault is not None:
-                    raise fault
+            if jobs:
+                self._grow(len(jobs))
+            for job in jobs:
+                self._jobs.put(job)
+            first()
+            for job in jobs:
+                if job.taken_by(here):
+                    job.run()
         finally:
-            self._busy.release()
+            while True:  # in this function, whose caller could be interrupted as the call begins
+                try:
+                    for job in jobs:
+                        if not job.taken_by(here):
+                            job.wait()
+                    break
+                except BaseException as fault:
+                    interrupt = fault
+            if interrupt is not None:
+                raise interrupt
+        for job in jobs:
+            if job.fault is not None:
+                raise job.fault
 
-    def stop(self) -> None:
-        """Ends the threads."""
-        with self._busy:
-            for worker in self._workers:
-                worker.stop()
-            self._workers.clear()
-
-
-class _Worker:
-    """A thread that waits at one lock and says by another that it is done."""
-
-    def __init__(self, number: int) -> None:
-        self._task: Task | None = None
-        self._fault: BaseException | None = None
-        self._begin, self._done = threading.Lock(), threading.Lock()
-        self._begin.acquire()
-        self._done.acquire()
-        self._thread = threading.Thread(target=self._work, name=f"kera-{number}", daemon=True)
-        self._thread.start()
-
-    def begin(self, task: Task) -> None:
-        self._task = task
-        self._begin.release()
-
-    def stop(self) -> None:
-        self._begin.release()
-        self._thread.join()
-
-    def end(self) -> BaseException | None:
-        self._done.acquire()
-        fault, self._fault, self._task = self._fault, None, None
-        return fault
+    def _grow(self, count: int) -> None:
+        """As many workers as that, or as many as there can be."""
+        while len(self._workers) < (count if self._most is None else min(count, self._most)):
+            with self._growing:
+                name = f"kera-{len(self._workers)}"
+                worker = threading.Thread(target=self._work, name=name, daemon=True)
+                try:
+                    worker.start()
+                except RuntimeError:  # no more threads, or the interpreter ends
+                    self._most = len(self._workers)
+                else:
+                    self._workers.append(worker)
 
     def _work(self) -> None:
-        while self._begin.acquire() and self._task is not None:
-            try:
-                self._task()
-            except BaseException as fault:
-                self._fault = fault
-            self._done.release()
+        while True:
+            job = self._jobs.get()
+            if job is None:
+                return
+            if job.taken_by(self):
+                job.run()
+            del job  # which has references to arrays
+
+    def stop(self) -> None:
+        """Ends the threads; who calls then has none."""
+        with self._growing:
+            self._most = 0
+            workers, self._workers = self._workers, []
+        for _ in workers:
+            self._jobs.put(None)
+        for worker in workers:
+            worker.join()
+
+
+class _Job:
+    """A task that one thread does: the first that takes it."""
+
+    def __init__(self, task: Task) -> None:
+        self.fault: BaseException | None = None
+        self._task = task
+        self._taken: dict[None, object] = {}
+        self._has_ended, self._ended = False, threading.Lock()
+        self._ended.acquire()
+
+    def taken_by(self, thread: object) -> bool:
+        """Whether it is that thread's, which it becomes if it is nobody's. In one step, asked any time."""
+        return self._taken.setdefault(None, thread) is thread
+
+    def run(self) -> None:
+        try:
+            self._task()
+        except BaseException as fault:
+            self.fault = fault
+        self._has_ended = True
+        self._ended.release()
+
+    def wait(self) -> None:
+        """Until it has ended, also where an earlier call of this was interrupted at any place."""
+        while not self._has_ended:
+            self._ended.acquire()
 
 
 _pool = Pool()

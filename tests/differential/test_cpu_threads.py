@@ -4,15 +4,20 @@ from __future__ import annotations
 import ctypes
 import faulthandler
 import os
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Sequence
 from functools import partial
+from types import FrameType
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import kera_hw
+from kera_hw.cpu_gpu import pool as pool_module
 from kera_hw.cpu_gpu import threaded
 from kera_hw.cpu_gpu.engine import best_level, missing_features
 from kera_hw.cpu_gpu.pool import Pool, Task, pool, usable_cpus
@@ -33,6 +38,7 @@ from tests.tidy.repo import ROOT
 
 pytestmark = pytest.mark.skipif(bool(missing_features()), reason="the processor lacks what the code uses")
 
+POOL_FILE = pool_module.__file__
 KERNELS = """
 pub fn mapped(x: [f32; 1000], a: f32) -> [f32; 1000] { exp(x * a) + x }
 pub fn total(x: [f32; 5000]) -> f32 { sum(x) }
@@ -214,16 +220,96 @@ def test_a_fault_of_a_task_is_raised_once_all_have_ended() -> None:
     assert sorted(ended) == [0, 2, 3, 5, 6]
 
 
-def test_tasks_run_beside_each_other_and_a_second_caller_does_its_own() -> None:
+def test_tasks_run_beside_each_other_and_those_of_a_second_caller_too() -> None:
     meeting = threading.Barrier(3, timeout=20)
     pool().run([meeting.wait] * 3)  # type: ignore[list-item]
     seen: list[str] = []
 
     def outer() -> None:
-        pool().run([lambda: seen.append(threading.current_thread().name)] * 2)
+        pool().run([lambda: seen.append("inner")] * 4)
 
-    pool().run([outer, lambda: None])
-    assert seen == [threading.current_thread().name] * 2
+    pool().run([outer] * 5)
+    assert seen == ["inner"] * 20
+
+
+def test_a_caller_does_what_there_is_no_thread_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the system gives no more, or the interpreter ends."""
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    alone, seen = Pool(), list[int]()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        alone.run([partial(seen.append, k) for k in range(4)])
+    assert sorted(seen) == [0, 1, 2, 3]
+    alone.stop()
+    alone.run([partial(seen.append, k) for k in range(4, 6)])
+    assert sorted(seen) == [0, 1, 2, 3, 4, 5]
+
+
+def test_no_task_runs_on_when_a_call_is_interrupted() -> None:
+    """At each place where Python looks for signals: as functions begin and as those of C return."""
+    own = Pool()
+    own.run([lambda: None] * 3)
+    begun: list[int] = []
+    ended: list[int] = []
+
+    def task(number: int) -> None:
+        begun.append(number)
+        time.sleep(0.001)
+        ended.append(number)
+
+    interrupted = 0
+    for place in range(1000):
+        left = place
+
+        def profile(frame: FrameType, event: str, _: object) -> None:
+            nonlocal left
+            left -= frame.f_code.co_filename == POOL_FILE and event in ("call", "c_return")
+            if left < 0:
+                raise KeyboardInterrupt
+
+        begun.clear()
+        ended.clear()
+        sys.setprofile(profile)
+        try:
+            own.run([partial(task, k) for k in range(3)])
+            break
+        except KeyboardInterrupt:
+            interrupted += 1
+        finally:
+            sys.setprofile(None)
+        assert sorted(begun) == sorted(ended), place
+        time.sleep(0.002)
+        assert sorted(begun) == sorted(ended), place
+        ended.clear()
+        own.run([partial(task, k) for k in range(3)])
+        assert sorted(ended) == [0, 1, 2], place
+    own.stop()
+    assert interrupted > 20
+
+
+AT_EXIT = """
+import atexit, threading, time
+held = []
+atexit.register(lambda: print(held[0](x=held[1])[0]))
+import numpy as np, kera_hw
+program = kera_hw.compile("pub fn f(x: [f32; 65536]) -> [f32; 65536] { exp(x) }")
+held += [program.function("f", target="cpu"), np.zeros(65536, np.float32)]
+def forever():
+    function = program.function("f", target="cpu", threads=3)
+    batch = np.zeros((200, 65536), np.float32)
+    while True:
+        function.batch(x=batch)
+threading.Thread(target=forever, daemon=True).start()
+time.sleep(0.3)
+"""
+
+
+def test_code_stays_until_the_process_has_ended() -> None:
+    """Functions run as the interpreter ends, and threads that it leaves behind run on."""
+    found = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "1.0\n", "")
 
 
 def test_a_child_after_a_fork_has_threads_of_its_own() -> None:
