@@ -52,6 +52,14 @@ pub stream rows(x: i32, t: [i32; 3]) -> [i32; 2] {
     a = x;
     found
 }
+pub stream kept(x: f16, y: f32) -> (f16, f32) {
+    state a: f16 = 1;
+    state b: f32 = 2;
+    let found = (a, b);
+    a = x;
+    b = y;
+    found
+}
 """
 OTHERS = """
 pub stream total(x: i32) -> i32 { state s: i32 = 0; s = s + x; s }
@@ -78,7 +86,7 @@ def _inputs(export: Export, items: int) -> list[Array]:
         if name[0] == "f":
             values = random.normal(size=(items, *shape)).astype({"f16": np.float16, "f32": np.float32}[name])
             words = values.view({"f16": np.uint16, "f32": np.uint32}[name])
-            words[::5] |= {"f16": 0x7C01, "f32": 0x7F80_0001}[name]
+            words[::2] |= {"f16": 0x7C01, "f32": 0x7F80_0001}[name]
             found.append(values)
         else:
             dtype = np.dtype({"i": "int", "u": "uint"}[name[0]] + name[1:])
@@ -92,6 +100,13 @@ def _words(args: list[Array]) -> list[Array]:
     return [arg.view(np.uint16) if arg.dtype == np.float16 else arg for arg in args]
 
 
+def _settled(args: list[Array]) -> list[Array]:
+    """As the reference takes them: with the one NaN."""
+    return [
+        np.where(np.isnan(arg), arg.dtype.type("nan"), arg) if arg.dtype.kind == "f" else arg for arg in args
+    ]
+
+
 @pytest.mark.parametrize("processor", PROCESSORS, ids=lambda processor: processor.name)
 def test_items_of_blocks_are_those_of_one_after_another(processor: Processor, tmp_path: Path) -> None:
     processor.check()
@@ -101,7 +116,7 @@ def test_items_of_blocks_are_those_of_one_after_another(processor: Processor, tm
         instance = processor.instance(processor.compiled(export))
         for items in (1, 4, ITEMS + 4, ITEMS + 5, 3 * ITEMS + 60):
             args = _inputs(export, items)
-            wanted = run_leaves(export, args, items)
+            wanted = run_leaves(export, _settled(args), items)
             instance.reset()
             found = instance.run(_words(args), items)
             assert all(same_bits(*pair) for pair in zip(wanted, found, strict=True)), (export.name, items)
@@ -112,7 +127,7 @@ def test_states_go_on_from_call_to_call(tmp_path: Path) -> None:
     for export in _exports(tmp_path, LINES):
         instance = Instance(compile_export(export))
         args = _inputs(export, 3 * ITEMS)
-        wanted = run_leaves(export, args, 3 * ITEMS)
+        wanted = run_leaves(export, _settled(args), 3 * ITEMS)
         args = _words(args)
         cut = [0, 2, ITEMS + 90, ITEMS + 93, 3 * ITEMS]
         parts = [

@@ -15,6 +15,7 @@ from kera_hw.loops.program import Buffer, LoopProgram
 from kera_hw.schedule.software.blocks import ITEMS, Blocks
 from kera_hw.schedule.software.layout import Layout, element_bytes
 from kera_hw.schedule.software.vector_loops import ITEM, Plan
+from kera_hw.types import FloatType, IntType
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +100,47 @@ def _apart(isa: Isa, blocks: Blocks, stream: Stream, items: VReg, over: Label) -
 
 
 def _put_states(isa: Isa, blocks: Blocks, stream: Stream, item: VReg) -> None:
-    """What the states hold as an item begins."""
-    for name in sorted(blocks.windows):
+    """What the states hold as an item begins; of inputs, which may be any NaN, the one that states may be."""
+    for name, meant in sorted(blocks.windows.items()):
         window = _of(stream, name)
         kind, each = window.element, element_bytes(window.element)
+        nan = _Nan.of(isa, meant) if isinstance(meant, FloatType) else None
+        word = kind if nan is None else nan.word
         here = _at(isa, stream, window, item)
         for state, elements in blocks.states.items():
             for k, delayed in enumerate(elements):
                 if delayed.param == name:
-                    value = isa.load(kind, Mem(here, offset=-delayed.items * each))
+                    value = isa.load(word, Mem(here, offset=-delayed.items * each))
+                    if nan is not None:
+                        value = nan.settled(isa, value)
                     place = Mem(stream.arena, offset=stream.layout.addresses[state] + k * each)
-                    isa.store(kind, place, value)
+                    isa.store(word, place, value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Nan:
+    """The words of NaNs are those from ``positive`` to the sign bit and from ``negative`` on."""
+
+    word: IntType
+    positive: VReg
+    sign: VReg
+    negative: VReg
+    canonical: VReg
+
+    @staticmethod
+    def of(isa: Isa, kind: FloatType) -> _Nan:
+        sign = 1 << kind.width_bits - 1
+        infinity = sign - (1 << kind.fraction_bits)
+        words = (infinity + 1, sign, (sign | infinity) + 1, kind.canonical_nan)
+        return _Nan(IntType(kind.width_bits, False), *(isa.number(word) for word in words))
+
+    def settled(self, isa: Isa, value: VReg) -> VReg:
+        """A word, or that of the one NaN if it is any."""
+        found, is_nan, is_number = isa.as_index(self.word, value), isa.code.label(), isa.code.label()
+        isa.branch_below(found, self.positive, is_number)
+        isa.branch_below(found, self.sign, is_nan)
+        isa.branch_below(found, self.negative, is_number)
+        isa.code.place(is_nan)
+        isa.copy(found, self.canonical)
+        isa.code.place(is_number)
+        return found

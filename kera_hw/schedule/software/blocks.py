@@ -28,6 +28,7 @@ from kera_hw.loops.program import (
     statements,
 )
 from kera_hw.loops.rewrite import Names, indexing, used, with_block
+from kera_hw.types import Type
 
 ITEMS = 256
 """Of a block: more than any vector has lanes, few enough to be left over."""
@@ -59,11 +60,12 @@ Source = Delayed | _Old | None
 @dataclass(frozen=True, slots=True)
 class Blocks:
     """``program``: of ``ITEMS`` items, its parameters by leaf as the stream's, with those in ``windows``
-    beginning ``history`` items before the block. ``states``: by element what they hold as an item begins."""
+    beginning ``history`` items before the block; these are there with their types. ``states``: by element
+    what they hold as an item begins."""
 
     program: LoopProgram
     history: int
-    windows: frozenset[str]
+    windows: Mapping[str, Type]
     states: Mapping[str, tuple[Delayed, ...]]
 
 
@@ -99,7 +101,7 @@ class _Rewriting:
             for name, elements in self._begin.items()
         }
         found = [delay for elements in self._delays.values() for delay in elements]
-        self._windows = frozenset(delay.param for delay in found)
+        self._windows = {delay.param: self._buffers[delay.param].element for delay in found}
         self._history = max((delay.items for delay in found), default=0)
         self._item = Var(self._names.fresh("t"), COUNTER)
 
