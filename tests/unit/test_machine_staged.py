@@ -9,11 +9,13 @@ from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.process import regions_of
 from kera_hw.graph import Export
 from kera_hw.loops.evaluator import run_program
+from kera_hw.loops.parser import parse_program
 from kera_hw.loops.program import Alloc, LoopProgram, Store
 from kera_hw.rtl.machine.nests import Regions, touched
 from kera_hw.rtl.machine.staged import staged
+from kera_hw.rtl.machine.tidy import tidied
 from tests.fuzz.test_process_fuzz import compiled
-from tests.loop_programs import Reference
+from tests.loop_programs import Reference, runs
 
 SIZE = 128
 
@@ -45,6 +47,36 @@ def test_stores_that_others_follow_and_copies_to_results_are_no_work_of_regions(
     assert temporaries(found.program) == 0 and len(found.nests) == 2
     bodies = [nest.levels[-1].loop.body.body for nest in found.nests]
     assert [sum(isinstance(item, Store) for item in body) for body in bodies] == [1, 1]
+
+
+@pytest.mark.parametrize(("copied", "left"), [
+    ("for k < 128 {; a: i16 = load t[k]; store out.0[k] a; }", 0),
+    ("for k < 128 {; a: i16 = load t[k]; store out.0[k] a; }; "
+     "for n < 128 {; b: i16 = load t[n]; store out.1[n] b; }", 0),
+    ("for k < 128 {; a: i16 = load t[k]; store out.0[k] a; store t[127 - k] 0x3:i16; }", 1),
+    ("for k < 128 {; a: i16 = load t[k]; store out.0[k] a; store out.0[0] 0x3:i16; }", 1),
+    ("for k < 128 {; a: i16 = load t[k]; b: i16 = load t[127 - k]; "
+     "store out.0[k] a; store out.1[k] b; }", 0),
+])  # fmt: skip
+def test_a_copy_is_a_result_where_neither_is_written_behind_it(copied: str, left: int) -> None:
+    """One of two results that are alike is the copy; the other one is copied from it."""
+    body = copied.replace("; ", "\n")
+    program = parse_program(f"""loops f
+in.p: param i16[128]
+out.0: result i16[128]
+out.1: result i16[128]
+{{
+t: temp i16[128]
+for i < 128 {{
+v: i16 = load in.p[i]
+store t[i] v
+}}
+{body}
+}}
+""")
+    found = tidied(program)
+    assert temporaries(found) == left
+    assert runs(found) == runs(program)
 
 
 def test_what_is_read_between_stores_is_stored_first() -> None:

@@ -101,11 +101,15 @@ def _results_in_place(program: LoopProgram) -> LoopProgram:
         copied = _copies(body[place])
         for source, target in copied:
             one, two = own.get(source.buffer), results.get(target.buffer)
-            if one is None or two is None or not _alike(one, two) or two.name in names.values():
+            if one is None or two is None or not _alike(one, two):
+                continue
+            if one.name in names or two.name in names.values():
                 continue
             once = sum(item[0].buffer == one.name for item in copied) == 1
             if not once or any(touches(item, two.name) for item in others):
                 continue
+            if _stores(body[place], one.name, two.name) != 1:
+                continue  # what is copied may be overwritten behind it, which the result is not
             if any(touches(item, one.name) for item in body[place + 1 :]):
                 continue
             names[one.name] = two.name
@@ -138,6 +142,11 @@ def _copies(statement: Statement) -> list[tuple[Load, Store]]:
             and item.value in loads and sum(_reads(other, item.value) for other in body) == 1
         ]
     return []
+
+
+def _stores(statement: Statement, *buffers: str) -> int:
+    """How many stores to any of these are in a statement."""
+    return sum(isinstance(item, Store) and item.buffer in buffers for item in statements(Block((statement,))))
 
 
 def _reads(statement: Statement, var: Var) -> bool:
