@@ -142,10 +142,11 @@ def _sweep(
     graph: Graph, export: Export, options: TargetOptions, output: Output, svg: Path | None,
     sources: dict[str, SourceFile],
 ) -> None:
-    """The circuits for intervals from 1 on, as a table and a plot."""
+    """The circuits for one interval after another, as a table and a plot."""
     from rich.table import Table
 
     from kera_hw.driver.files import write_atomically
+    from kera_hw.driver.pace import rate_text
     from kera_hw.driver.report.theme import standalone
     from kera_hw.driver.report.tradeoff import tradeoff_svg
     from kera_hw.driver.sweep import LONGEST, sweep
@@ -154,17 +155,17 @@ def _sweep(
         found = sweep(graph, export, options, step, sources)
     output.text(f"{found.function} on {found.target} at {found.clock_mhz:g} MHz; area is {found.measure}")
     table = Table(box=None, pad_edge=False)
-    for label in ("", "interval", "M items/s", "latency", "area", "LUT", "FF", "DSP", "BRAM"):
+    for label in ("", "interval", "items", "latency", "area", "LUT", "FF", "DSP", "BRAM"):
         table.add_column(label, justify="right")
     table.add_column("")
     for point in found.points:
         figures = ("-",) * 7
         if point.area is not None:
             counts = (point.latency_cycles, point.area, point.lut, point.ff, point.dsp, point.bram)
-            figures = (f"{point.items_per_s / 1e6:.3g}", *(f"{count:,}" for count in counts))
-        again = f"the circuit for {point.made_for}" if point.made_for != point.interval else ""
+            figures = (rate_text(point.items_per_s), *(f"{count:,}" for count in counts))
+        again = f"the circuit for {point.made_for:,}" if point.made_for != point.interval else ""
         note = "; ".join(filter(None, [again, point.note or ""]))
-        table.add_row("*" if point.on_front else "", str(point.interval), *figures, note)
+        table.add_row("*" if point.on_front else "", f"{point.interval:,}", *figures, note)
     if not output.json:
         output.console.print(table)
     output.text("* nothing beats it in area, items a second and latency")

@@ -20,6 +20,7 @@ import numpy as np
 
 from kera_hw.driver.api import Function
 from kera_hw.driver.options import BENCH_ITEMS, BENCH_SECONDS, VECTOR_SEED, TargetOptions
+from kera_hw.driver.pace import rate_text
 from kera_hw.driver.sampling import ordinary_value
 from kera_hw.driver.session import identity
 from kera_hw.driver.targets import make_executor
@@ -112,7 +113,7 @@ class Figures:
     def _rate(self, times: Times) -> str:
         rate = (self.items or 1) / times.median_s
         what = "calls" if self.items is None else "items"
-        return f"{_scaled(rate)} {what}/s, {_scaled(self.bytes_a_call / times.median_s)}B/s"
+        return f"{rate_text(rate, what)}, {rate_text(self.bytes_a_call / times.median_s, 'B')}"
 
     def to_json(self) -> dict[str, Any]:
         count = self.items or 1
@@ -339,10 +340,3 @@ def _seconds(seconds: float) -> str:
         if seconds >= scale:
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds / 1e-9:.3g} ns"
-
-
-def _scaled(number: float) -> str:
-    for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if number >= scale:
-            return f"{number / scale:.3g} {unit}"
-    return f"{number:.3g} "

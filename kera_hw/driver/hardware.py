@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 
 from kera_hw.driver.clocks import clocks_of
@@ -19,7 +18,7 @@ from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.mapping import Mappings, Variant
 from kera_hw.driver.options import LATENCY, TargetOptions, exceeds
 from kera_hw.driver.plan_file import SavedPlan, no_circuit
-from kera_hw.driver.process import plan_process
+from kera_hw.driver.process import plan_process, too_often
 from kera_hw.driver.raster import plan_raster
 from kera_hw.driver.remembered import Decision, digest_of, key_of, recall, remember
 from kera_hw.driver.search import Choice, Circuit, Task, choose
@@ -84,14 +83,17 @@ def _fitting(
     smaller.
     """
     def process() -> HardwareDesign:
-        given = program, export, options, lowering, scale, name_notes, progress
-        stencils = plan_raster(*given)
-        return plan_process(*given) if stencils is None else stencils
+        if unable is not None:
+            raise unable
+        return plan_looped(program, export, options, lowering, scale, name_notes, progress)
 
     other: HardwareDesign | None = None
+    unable: KeraError | None = None
     if options.interval is not None and options.plan is None:
-        with suppress(KeraError):
+        try:
             other = process()
+        except KeraError as fault:
+            unable = fault
         keeps_to = other is not None and exceeds(other.estimate, options) is None and lowering.parts is None
         if other is not None and keeps_to and _is_out_of_sight(lowering, options.interval, other):
             return other
@@ -104,7 +106,12 @@ def _fitting(
             return other or process()
         except KeraError as why:
             first, *rest = refusal.diagnostics
-            told = f"As a process: {why.diagnostics[0].message}"
+            reason = why.diagnostics[0]
+            if reason.code == "K0603":
+                told = f"In one pipeline: {first.message}"
+                placed = replace(reason, file=first.file, span=first.span, notes=(*reason.notes, told))
+                raise KeraError([placed]) from None
+            told = f"As a process: {reason.message}"
             raise KeraError([replace(first, notes=(*first.notes, told)), *rest]) from None
     over = exceeds(found.estimate, options)
     too_large = over is not None or any(item.code == "K0604" for item in found.diagnostics)
@@ -122,6 +129,33 @@ def _fitting(
             raise KeraError([Diagnostic("K0604", f"`{export.name}` needs {over}.")]) from None
         return found
     return other if over is not None else min(found, other, key=lambda design: design.area)
+
+
+def plan_looped(
+    program: Graph, export: Export, options: TargetOptions, lowering: Lowering, scale: float,
+    name_notes: tuple[Diagnostic, ...], progress: Progress,
+) -> HardwareDesign:
+    """Stencils in step, or a process.
+
+    Raises KeraError, which of an interval too short says the least of either (K0603).
+    """
+    def stencils(asked: TargetOptions) -> HardwareDesign | None:
+        return plan_raster(program, export, asked, lowering, scale, name_notes, progress)
+
+    found = stencils(options)
+    if found is not None:
+        return found
+    try:
+        return plan_process(program, export, options, lowering, scale, name_notes, progress)
+    except KeraError as fault:
+        refusal = fault.diagnostics[0]
+        if options.interval is None or not isinstance(refusal, Refusal) or refusal.code != "K0603":
+            raise
+        free = stencils(replace(options, interval=None))
+        if free is None or free.core_paces[1][1] >= refusal.least:
+            raise
+        raise KeraError([too_often(export, free.core_paces[1][1], options.interval)]) from None
+
 
 _TOO_LARGE = frozenset({"K0604", "K0610", "K0611", "K0615"})
 """Why there may be no single pipeline."""
@@ -243,11 +277,7 @@ def _formed(
     def rolled() -> HardwareDesign:
         found = _rolled(lowering, options, rolled_at)
         if options.interval is not None and found.core_paces[1][1] > options.interval:
-            message = (
-                f"`{found.export.name}` keeps its loop as a loop, which takes {found.core_paces[1][1]:,} "
-                f"cycles an item, not {options.interval:,}."
-            )
-            raise KeraError([Diagnostic("K0602", message)])
+            raise KeraError([too_often(found.export, found.core_paces[1][1], options.interval)])
         return found
 
     if isinstance(kept.loop, While):

@@ -141,7 +141,8 @@ class Quantity:
 
 CLOCK_MHZ = Quantity("clock (`--clock`)", "MHz", 1, 1000, 150)
 LATENCY = Count("latency (`--latency`)", "cycles", 1, 65_530, 12)
-INTERVAL = Count("interval (`--ii`)", "cycles", 1, 65_530, 4)
+INTERVAL = Count("interval (`--ii`)", "cycles", 1, 1 << 24, 4)
+"""The longest is that of a picture of 4,096 by 4,096 elements, one in a cycle."""
 DSP = Count("limit of multipliers (`--dsp`)", "blocks", 0, 1_000_000, 8)
 LUT = Count("limit of LUTs (`--lut`)", "LUTs", 1, 100_000_000, 2000)
 BRAM = Count("limit of block RAMs (`--bram`)", "blocks", 0, 1_000_000, 8)

@@ -14,8 +14,8 @@ def most_cycles(found: Cycles) -> int:
 
 
 def cycles_text(found: Cycles) -> str:
-    """``12``, or ``4 to 2004``."""
-    return str(found) if isinstance(found, int) else f"{found['min']} to {found['max']}"
+    """``12``, or ``4 to 2,004``."""
+    return f"{found:,}" if isinstance(found, int) else f"{found['min']:,} to {found['max']:,}"
 
 
 def latency_text(found: Cycles) -> str:
@@ -28,6 +28,15 @@ def interval_text(found: Cycles) -> str:
     return "an item every cycle" if found == 1 else f"an item every {cycles_text(found)} cycles"
 
 
+def rate_text(per_s: float, what: str = "") -> str:
+    """``1.94 k items/s``, ``548 calls/s``, ``84.1 MB/s``, ``150 M/s``."""
+    known = (("G", 1e9), ("M", 1e6), ("k", 1e3))
+    unit, size = next((row for row in known if per_s >= row[1]), ("", 1.0))
+    gap = " " if unit and len(what) > 1 else ""
+    number = f"{per_s / size:.3g}"
+    return f"{number} {unit}{gap}{what}/s" if unit or what else f"{number}/s"
+
+
 def region_text(region: Mapping[str, Any]) -> str:
     """A sentence on a loop that stays one."""
     if region.get("in_step"):
@@ -37,7 +46,7 @@ def region_text(region: Mapping[str, Any]) -> str:
     rounds = cast("Cycles", region["rounds"])
     count = f"{rounds:,} rounds" if isinstance(rounds, int) else f"at most {rounds['max']:,} rounds"
     interval, latency = region["initiation_interval"], region["latency_cycles"]
-    every = "in each cycle" if interval == 1 else f"every {interval} cycles"
+    every = "in each cycle" if interval == 1 else f"every {interval:,} cycles"
     place = f" of {region['loop']}" if region["loop"] else ""
     through = f"through a pipeline of {latency_text(latency)}"
     return f"The loop{place} stays a loop: {count}, one {every}, {through}."

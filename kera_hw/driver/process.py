@@ -12,6 +12,7 @@ from kera_hw.driver.design import DEFAULT_CLOCK_MHZ, SLOWDOWN, SLOWEST_MHZ
 from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.mapping import Mappings, Variant
 from kera_hw.driver.options import TargetOptions, exceeds
+from kera_hw.driver.pace import interval_text
 from kera_hw.driver.process_design import Part, ProcessDesign
 from kera_hw.driver.search import Choice, Circuit, Task, choose
 from kera_hw.driver.spreading import FULL, TRIES, Outlook
@@ -67,9 +68,17 @@ def plan_process(
             raise
         found = other
     if options.interval is not None and found.pace.initiation_interval > options.interval:
-        message = f"`{export.name}` as a process takes {found.pace.initiation_interval:,} cycles an item."
-        raise KeraError([Diagnostic("K0602", message)])
+        raise KeraError([too_often(export, found.pace.initiation_interval, options.interval)])
     return found
+
+
+def too_often(export: Export, takes: int, asked: int) -> Refusal:
+    """K0603 for a design whose loops stay loops and take longer than was asked."""
+    message = (
+        f"{interval_text(asked).capitalize()} is too often: with its loops as loops, `{export.name}` takes "
+        f"{takes:,} cycles an item."
+    )
+    return Refusal("K0603", message, least=takes)
 
 
 def _written_out(

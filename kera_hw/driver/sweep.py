@@ -1,4 +1,4 @@
-"""One function at every interval from 1 on: what its circuit takes against how often an item may come.
+"""One function at interval after interval: what its circuit takes against how often an item may come.
 
 A longer interval asks for less, so it never takes more: where its own circuit would, that of a shorter one is
 kept, and the sweep says so. Area is in sites, the larger of LUTs and flip-flops, with blocks at
@@ -14,16 +14,18 @@ from typing import Any
 
 from kera_hw.driver.design import HardwareDesign, Progress
 from kera_hw.driver.hardware import plan_hardware
-from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.options import INTERVAL, TargetOptions
+from kera_hw.driver.pace import interval_text
 from kera_hw.graph import Export, Graph
+from kera_hw.schedule.explain import Refusal
 from kera_hw.schedule.fpga.device import find_device
 from kera_hw.schedule.objective import measure_text
 from kera_hw.support import KeraError, SourceFile
 
 LONGEST = 64
-"""Where a sweep without an end of its own stops at the latest."""
+"""Up to here every interval is tried; from here, or from a least one beyond, a quarter more each time."""
 _PATIENCE = 6
-"""Intervals without a gain, beyond half of those so far, after which it stops."""
+"""Intervals without a gain, beyond half of those so far, after which one without an end of its own stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +83,16 @@ def sweep(
     points: list[Point] = []
     best: Point | None = None
     clock_mhz, refusal = 0.0, None
-    for interval in range(1, (options.interval or LONGEST) + 1):
-        progress(f"an item every {interval} cycles" if interval > 1 else "an item every cycle")
+    interval: int | None = 1
+    while interval is not None:
+        progress(interval_text(interval))
+        least = 0
         try:
             design = plan(graph, export, replace(options, interval=interval), _quietly, files)
         except KeraError as fault:
-            refusal = fault
-            points.append(_kept(interval, best, fault.diagnostics[0].message.split(":")[0]))
+            refusal, first = fault, fault.diagnostics[0]
+            least = first.least if isinstance(first, Refusal) and first.code == "K0603" else 0
+            points.append(_kept(interval, best, first.message.split(":")[0]))
         else:
             clock_mhz = design.clock_mhz
             found = _point(interval, design)
@@ -98,8 +103,10 @@ def sweep(
             else:
                 best = found
             points.append(found)
-        if options.interval is None and best and interval > best.interval * 3 // 2 + _PATIENCE:
+        enough = LONGEST if best is None else best.interval * 3 // 2 + _PATIENCE + 1
+        if options.interval is None and interval >= enough:
             break
+        interval = _next(interval, least, options.interval)
     if best is None:
         assert refusal is not None
         raise refusal
@@ -108,6 +115,16 @@ def sweep(
     measure = measure_text(device).removeprefix("interval × ").strip("()")
     marked = tuple(replace(point, on_front=_on_front(point, points)) for point in points)
     return Sweep(export.name, f"fpga:{options.device}", clock_mhz, measure, marked)
+
+
+def _next(interval: int, least: int, end: int | None) -> int | None:
+    """The interval to try after one; ``least``: the least that there may be, or 0. None: past the end."""
+    following = interval + 1 if interval < LONGEST else interval * 5 // 4
+    if least > LONGEST:
+        following = max(following, least)
+    if end is not None and interval < end < following and least <= end:
+        following = end
+    return following if following <= (INTERVAL.most if end is None else end) else None
 
 
 def _quietly(_: str) -> None:

@@ -176,7 +176,8 @@ def test_numbers_of_numpy_are_numbers() -> None:
         ),
         (
             {"interval": True},
-            "The interval (`--ii`) is a whole number of cycles from 1 to 65,530, such as 4; True is not.",
+            "The interval (`--ii`) is a whole number of cycles from 1 to 16,777,216, such as 4; "
+            "True is not.",
         ),
         (
             {"dsp": 1.5},

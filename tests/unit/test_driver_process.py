@@ -24,6 +24,7 @@ from kera_hw.rtl.machine.spread import Spread
 from kera_hw.rtl.sim.bench import Traffic, simulate
 from kera_hw.rtl.toolchain.harness import measure
 from kera_hw.rtl.toolchain.nextpnr import CHIPS
+from kera_hw.schedule.explain import Refusal
 from kera_hw.schedule.fpga.units.storage import turn_ps
 from kera_hw.support import KeraError
 from tests.unit.cli_support import Kera
@@ -466,7 +467,11 @@ def test_regions_follow_each_other_in_the_plan(path: Path) -> None:
 def test_an_interval_asked_for_that_a_process_exceeds_is_refused(path: Path) -> None:
     with pytest.raises(KeraError) as caught:
         planned(path, "histogram", alone=False, interval=200)
-    assert caught.value.diagnostics[0].code == "K0602"
+    refusal = caught.value.diagnostics[0]
+    assert isinstance(refusal, Refusal) and refusal.code == "K0603"
+    assert refusal.message.startswith("An item every 200 cycles is too often")
+    assert f"`histogram` takes {refusal.least:,} cycles an item" in refusal.message
+    planned(path, "histogram", alone=False, interval=refusal.least)
     within = planned(path, "matmul", alone=False, interval=1000)
     assert not within.steps
     sooner = planned(path, "matmul", alone=False, interval=500)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import kera_hw
+from kera_hw.driver.design import HardwareDesign
+from kera_hw.driver.hardware import plan_looped
 from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.raster import StencilDesign, plan_raster
@@ -15,6 +17,8 @@ from kera_hw.driver.rtl_target import departure, pack_inputs, unpack_outputs
 from kera_hw.driver.session import load_program
 from kera_hw.graph import Graph
 from kera_hw.rtl.sim.bench import Traffic, simulate
+from kera_hw.schedule.explain import Refusal
+from kera_hw.support import KeraError
 
 PROGRAM = """
 /// Edges; the border of one pixel is 0.
@@ -85,6 +89,31 @@ def planned(path: Path, name: str, **options: Any) -> StencilDesign | None:
     assert export is not None
     asked = TargetOptions(**options)
     return plan_raster(graph, export, asked, Lowering(graph, export, asked, {}), 1.0, (), lambda _: None)
+
+
+def test_an_interval_that_stencils_exceed_is_refused_with_their_own(path: Path) -> None:
+    """Not with that of a process, which would take more; and what a picture takes may be asked for."""
+    graph = cast(Graph, load_program(path).graph)
+    export = graph.export("edges")
+    assert export is not None
+
+    def looped(interval: int) -> HardwareDesign:
+        asked = TargetOptions(interval=interval)
+        given = asked, Lowering(graph, export, asked, {})
+        return plan_looped(graph, export, *given, 1.0, (), lambda _: None)
+
+    with pytest.raises(KeraError) as caught:
+        looped(300)
+    refusal = caught.value.diagnostics[0]
+    free = planned(path, "edges")
+    assert free is not None and isinstance(refusal, Refusal)
+    assert (refusal.code, refusal.least) == ("K0603", free.pace.initiation_interval)
+    assert refusal.message == (
+        f"An item every 300 cycles is too often: with its loops as loops, `edges` takes {refusal.least} "
+        "cycles an item."
+    )
+    assert isinstance(looped(refusal.least), StencilDesign)
+    assert isinstance(looped(2_100_000), StencilDesign)
 
 
 def items(name: str, count: int) -> dict[str, Any]:

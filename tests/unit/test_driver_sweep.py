@@ -16,6 +16,7 @@ from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.report.tradeoff import tradeoff_svg
 from kera_hw.driver.session import compile_text
 from kera_hw.driver.sweep import Sweep, sweep
+from kera_hw.schedule.explain import Refusal
 from kera_hw.schedule.fpga.device import find_device
 from kera_hw.schedule.plan import Resources
 from kera_hw.support import Diagnostic, KeraError, SourceFile
@@ -107,6 +108,35 @@ def test_what_would_grow_is_not_taken_and_told() -> None:
     assert found.points[0].note == "Too often"
     assert found.points[3].note == "its own circuit would take 320"
     assert found.points[-1].interval == 16, "it stops once nothing has fallen for a while"
+
+
+def test_a_sweep_goes_on_where_a_large_design_says_that_its_least_interval_is() -> None:
+    """A picture has none of the first 64: it is asked once, not 64 times, then in steps of a quarter."""
+    tried: list[int] = []
+
+    def plan(graph: Any, export: Any, options: TargetOptions, *_: Any) -> HardwareDesign:
+        assert options.interval is not None
+        tried.append(options.interval)
+        if options.interval < 80_000:
+            raise KeraError([Refusal("K0603", "Too often: by a long way.", least=80_000)])
+        estimate, pace = Resources(500, 10, 0, 0, 200.0), (7, options.interval)
+        design = SimpleNamespace(
+            clock_mhz=150.0, estimate=estimate, device=find_device("ecp5-25k"), core_paces=(pace, pace),
+            area=500,
+        )
+        return cast(HardwareDesign, design)
+
+    found = swept(MATVEC, None, plan=plan)
+    assert tried == [1, 80_000, 100_000, 125_000]
+    assert [point.made_for for point in found.points] == [1, 80_000, 80_000, 80_000]
+    shown = [node.text or "" for node in ET.fromstring(tradeoff_svg(found)).iter()]
+    assert "2 k/s" in shown, "its rates are no millions"
+    tried.clear()
+    assert [point.interval for point in swept(MATVEC, 90_000, plan=plan).points] == [1, 80_000, 90_000]
+    tried.clear()
+    with pytest.raises(KeraError) as caught:
+        swept(MATVEC, 8, plan=plan)
+    assert tried == [1] and caught.value.diagnostics[0].code == "K0603"
 
 
 def test_the_command_prints_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

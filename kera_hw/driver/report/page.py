@@ -8,7 +8,7 @@ from typing import Any, get_args
 from jinja2 import Environment, PackageLoader
 
 from kera_hw.driver.hardware import HardwareDesign
-from kera_hw.driver.pace import cycles_text, most_cycles, region_text
+from kera_hw.driver.pace import cycles_text, most_cycles, rate_text, region_text
 from kera_hw.driver.picture import graph_svg
 from kera_hw.driver.report import costs, theme
 from kera_hw.driver.report.chart import MAX_ROWS, chart_rows, chart_svg
@@ -50,7 +50,7 @@ def render_report(
         latency=cycles_text(plan["latency_cycles"]),
         most_latency=most_cycles(plan["latency_cycles"]),
         interval=cycles_text(plan["initiation_interval"]),
-        most_interval=most_cycles(plan["initiation_interval"]),
+        rate=rate_text(plan["clock_mhz"] * 1e6 / most_cycles(plan["initiation_interval"]), "items"),
         timeline=timeline_svg(plan["timeline"]) if plan["timeline"] else None,
         regions=[region_text(region) for region in plan["regions"]],
         gantt=gantt_svg(netlist, schedule, bars) if len(bars) <= MAX_BARS else None,

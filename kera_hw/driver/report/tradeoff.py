@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, floor, log10
 
+from kera_hw.driver.pace import rate_text
 from kera_hw.driver.sweep import Point, Sweep
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _AREA, _LATENCY, _GAP = 760, 70, 24, 46, 300, 120, 46
@@ -76,7 +77,7 @@ def _rates(low: float, high: float, height: int) -> list[str]:
             place = log10(digit) + power
             if low <= place <= high:
                 x = _LEFT + (place - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT)
-                text = f"{digit * 10.0**power / 1e6:g} M/s"
+                text = rate_text(digit * 10.0**power)
                 parts.append(f'<path class="grid" d="M{x:.1f} {_TOP}V{height - 34}"/>')
                 place = f'x="{x:.1f}" y="{height - 18}"'
                 parts.append(f'<text class="faint" {place} text-anchor="middle">{text}</text>')

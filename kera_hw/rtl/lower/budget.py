@@ -91,7 +91,7 @@ class Meter:
     def _refuse(self, what: str) -> NoReturn:
         raise LoweringError(Diagnostic(
             "K0610",
-            f"`{self.name}` unrolls to more {what}, and its loops are no nests that could stay loops.",
+            f"`{self.name}` unrolls to more {what}.",
             notes=(
                 *(f"Of these, {count:,} are for {name}, which is computed by arithmetic of f64."
                   for name, count in self.general.items()),
@@ -117,7 +117,7 @@ def check_ports(export: Export, kept: Collection[str] = ()) -> None:
             raise LoweringError(Diagnostic(
                 "K0610",
                 f"`{export.name}` {verb} {count:,} values at once, more than the {PORT_BUDGET:,} that one "
-                "pipeline can have, and its loops are no nests that could stay loops.",
+                "pipeline can have.",
                 notes=(_SMALLER,),
             ))
 

@@ -13,7 +13,9 @@ TABLE: Table = (
     ("K0603", "initiation interval too short",
      "A value of the stream's state takes several stages from one item to the next, so a new item cannot "
      "start that often. The message names the loop of operations and the smallest interval that works; "
-     "shorten the computation between two values of the state, or ask for a slower clock."),
+     "shorten the computation between two values of the state, or ask for a slower clock. Of a design whose "
+     "loops stay loops it names the fewest cycles that an item takes: ask for that interval, or leave out "
+     "`--ii`."),
     ("K0604", "does not fit the device",
      "The circuit needs more of a resource than the device has. Choose a larger part, or make the "
      "computation smaller. A plan that exceeds its device is shown with a warning; a large design of which "
