@@ -43,10 +43,11 @@ class Lifetimes:
                 mentioned |= self._visit(inner)
             mentioned |= set(results_of(statement))
             last.update(dict.fromkeys(mentioned, k))
-        own = {var for statement in block.body for var in results_of(statement)}
+        own = dict.fromkeys(var for statement in block.body for var in results_of(statement))
         kept = {operand for operand in block.yields if isinstance(operand, Var)}
         groups: dict[int, list[Var]] = {}
-        for var in own - kept:
-            groups.setdefault(last[var], []).append(var)
+        for var in own:  # in order: locals are handed on in the order that they come free
+            if var not in kept:
+                groups.setdefault(last[var], []).append(var)
         self.dying[id(block)] = {k: tuple(vars_) for k, vars_ in groups.items()}
-        return (set(last) | kept) - own
+        return (set(last) | kept) - own.keys()

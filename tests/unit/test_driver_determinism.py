@@ -1,4 +1,4 @@
-"""The same source gives the same bytes in every process: graph file, plan and Verilog.
+"""The same source gives the same bytes in every process: graph file, plan, Verilog and code for software.
 
 Two fresh processes with different string hashing compile the same programs in opposite orders, so nothing
 may hang on the order of a set, on object addresses or on what was compiled before.
@@ -16,6 +16,31 @@ PROGRAMS = [
     "tests/programs/arithmetic.kera", "tests/programs/language/streams.kera",
     "tests/programs/language/records.kera",
 ]
+SOFTWARE = ["examples/fir.kera", "examples/sobel_window.kera", "bench/programs/collatz.kera"]
+SOFTWARE_CHILD = """
+import hashlib, json, sys
+from pathlib import Path
+from kera_hw.cpu_gpu.amdgcn.compile import compile_export as amdgcn
+from kera_hw.cpu_gpu.architectures import LEVELS
+from kera_hw.cpu_gpu.engine import compile_export as machine_code
+from kera_hw.cpu_gpu.ptx.compile import compile_export as ptx
+from kera_hw.driver.session import load_program
+from kera_hw.driver.software import to_compile
+from kera_hw.wasm.compile import compile_export as wasm
+
+found = {}
+for path in sys.argv[1:]:
+    loaded = load_program(Path(path))
+    for export in loaded.graph.exports:
+        made = to_compile(loaded.graph, export)
+        products = {
+            "wasm": wasm(made).binary, "ptx": ptx(made).text.encode(), "amdgcn": amdgcn(made).text.encode(),
+            **{level.name: machine_code(made, level=level).machine.code for level in LEVELS},
+        }
+        for target, data in products.items():
+            found[f"{path} {export.name} {target}"] = hashlib.sha256(bytes(data)).hexdigest()
+print(json.dumps(found))
+"""
 CHILD = """
 import hashlib, json, sys
 from pathlib import Path
@@ -46,9 +71,9 @@ print(json.dumps(found))
 """
 
 
-def _products(seed: int, programs: list[str]) -> dict[str, str]:
+def _products(seed: int, programs: list[str], child: str = CHILD) -> dict[str, str]:
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, *programs], cwd=ROOT, capture_output=True, text=True, check=True,
+        [sys.executable, "-c", child, *programs], cwd=ROOT, capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": str(ROOT)},
     )
     return json.loads(done.stdout)
@@ -59,3 +84,10 @@ def test_every_process_makes_the_same_bytes() -> None:
     second = _products(2, PROGRAMS[::-1])
     assert sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name)) == []
     assert sum(name.endswith("verilog") for name in first) >= len(PROGRAMS)
+
+
+def test_every_process_makes_the_same_code_for_software() -> None:
+    first = _products(1, SOFTWARE, SOFTWARE_CHILD)
+    second = _products(2, SOFTWARE[::-1], SOFTWARE_CHILD)
+    assert sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name)) == []
+    assert len(first) >= 8 * len(SOFTWARE)
