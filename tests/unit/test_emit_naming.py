@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from amaranth.hdl import Module, Signal
 
 import kera_hw
 from kera_hw.cli.main import main
@@ -15,6 +16,7 @@ from kera_hw.driver.hardware import HardwareDesign, design_hardware, plan_hardwa
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.verify import verify_export
 from kera_hw.frontend.syntax.kinds import KEYWORDS
+from kera_hw.rtl.emit.convert import module_verilog
 from kera_hw.rtl.emit.naming import field_name, inner_name, module_name, module_refusal
 from kera_hw.rtl.emit.reserved import CPP_WORDS, PYTHON_WORDS, TOOL_WORDS, VERILOG_WORDS
 from kera_hw.rtl.emit.verilog import emit_verilog
@@ -162,3 +164,17 @@ def test_names_of_circuit_elements_are_refused(name: str, tmp_path: Path) -> Non
 
 def test_a_name_out_of_a_file_may_be_anything() -> None:
     assert module_refusal("two words") and module_refusal("7up") and not module_refusal("fir")
+
+
+def test_a_choice_of_one_of_several_is_read_by_every_tool(tmp_path: Path) -> None:
+    """Yosys writes it as a function, whose name is beside those of signals."""
+    m, which, q = Module(), Signal(3), Signal(8)
+    given = [Signal(8, name=f"chosen_{k}") for k in range(3)]
+    with m.Switch(which):
+        for k, signal in enumerate(given):
+            with m.Case(1 << k):
+                m.d.comb += q.eq(signal)
+    path = tmp_path / "choice.v"
+    path.write_text(module_verilog(m, "choice", [which, q, *given]))
+    assert "function" in path.read_text()
+    assert icarus_problems([path], "choice", tmp_path) == []

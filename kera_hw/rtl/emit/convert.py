@@ -19,6 +19,8 @@ _NAMED = "w:* w:$* %d"
 _TIDY = (
     "read_rtlil design.il", f"setattr -set keep 1 {_NAMED}", "proc", "opt_clean", "opt_dff",
     "wreduce t:$add t:$mul", "opt_clean", f"setattr -unset keep {_NAMED}",
+    # Yosys makes functions of these, and Icarus takes a name that begins with $ for one of the system's.
+    "rename -enumerate -pattern chosen$% t:$pmux",
 )
 _WRITE = "write_verilog {options} design.v"
 _MEMORY = "attribute \\ram_style "  # where the bits of a memory are to lie
