@@ -76,8 +76,8 @@ class _Other(Exception):
 def in_blocks(program: LoopProgram) -> Blocks | None:
     """The lowered program of a stream for blocks of items; None where it keeps something else."""
     states = program.of_kind("state")
-    if not states:
-        return None
+    if not states or not all(state.size for state in states):
+        return None  # one without elements is read where nothing runs
     try:
         return _Rewriting(program, states).blocks()
     except _Other:
