@@ -61,7 +61,7 @@ class Function:
         """What the target decided, as plain data."""
         return Facts(self._executor.plan)
 
-    def __call__(self, **inputs: Any) -> Any:
+    def __call__(self, /, **inputs: Any) -> Any:
         """One item; a stream's item is the first after reset. Raises KeraError for values that do not fit.
 
         ``out``, unless a parameter is called so, is an array for the result, which is written there.
@@ -79,7 +79,7 @@ class Function:
             self._check_out(out, None)
         return _into(out, _first_item(self._executor.run(_one_item(self._export, inputs), 1)))
 
-    def batch(self, **inputs: Any) -> Any:
+    def batch(self, /, **inputs: Any) -> Any:
         """Many items along the leading axis; for a stream they are one sequence from reset.
 
         ``out`` as in a call, with the axis of items.
@@ -124,7 +124,7 @@ class Stream:
         """What the target decided, as plain data."""
         return Facts(self._executor.plan)
 
-    def step(self, **inputs: Any) -> Any:
+    def step(self, /, **inputs: Any) -> Any:
         """The result of the next item. Raises KeraError for values that do not fit, or a tool's failure."""
         return _first_item(self._open().step(_one_item(self._export, inputs)))
 

@@ -1,7 +1,9 @@
 """Traced functions are the programs that the same Kera text is."""
 from __future__ import annotations
 
+import copy
 import importlib.util
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 import kera_hw
 from kera_hw import fn
 from kera_hw.frontend.sema.names.builtins import BUILTINS
+from kera_hw.support import KeraError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -176,3 +179,95 @@ def test_annotations_that_were_left_as_text() -> None:
     head = "def f(x: '[i16; 4]', y: np.int16) -> '[i16; 4]'"
     exec(f"from __future__ import annotations\n{head}: return x + y\n", names)
     assert repr(kera_hw.trace(names["f"])).endswith("fn f(x: [i16; 4], y: i16) -> [i16; 4]>")
+
+
+# ---------------------------------------------------------------- in place
+
+
+def _same_as_in_numpy(function: Callable[..., Any], x: Any) -> bool:
+    wanted = function(x.copy())
+    found = kera_hw.trace("[i32; 4]")(function).function("traced")(x=x)
+    return [np.asarray(one).tolist() for one in found] == [np.asarray(one).tolist() for one in wanted]
+
+
+def _aliased(x: Any) -> Any:
+    y = x
+    y += 1
+    y[1:] *= x[0]
+    y ^= x[2]
+    return x, y
+
+
+def _copied(x: Any) -> Any:
+    y, z, w = x.copy(), copy.copy(x), copy.deepcopy(x)
+    y -= 1
+    z[0] = 5
+    w |= 64
+    x <<= 2
+    return x, y, z, w, divmod(7, 2)[0], x.reshape([2, 2])
+
+
+def _numbers(x: Any) -> Any:
+    a = b = x[1]
+    a += 3
+    return a, b, x
+
+
+@pytest.mark.parametrize("function", [_aliased, _copied, _numbers])
+def test_values_change_in_place_as_arrays_do(function: Callable[..., Any]) -> None:
+    function.__name__, before = "traced", function.__name__
+    try:
+        assert _same_as_in_numpy(function, np.arange(3, 7, dtype=np.int32)), before
+    finally:
+        function.__name__ = before
+
+
+def test_states_change_in_place() -> None:
+    """None of these may be lost: not by an index, not by an operator, not by another name."""
+    @kera_hw.trace
+    def summed(x: np.int32) -> Any:
+        a, b = kera_hw.state("[i32; 2]"), kera_hw.state("i32")
+        a.value[0] = x
+        a.value[1:] += x
+        b += x
+        held = a.value
+        held += 1
+        a[0] = a[0] * 2
+        old = a.value
+        a.value = old.copy()
+        old[0] = 99
+        return a.value, b.value
+
+    found = summed.function("summed").batch(x=np.arange(1, 5, dtype=np.int32))
+    assert found[0].tolist() == [[4, 2], [6, 5], [8, 9], [10, 14]] and found[1].tolist() == [1, 3, 6, 10]
+
+
+REFUSED: tuple[tuple[Callable[[Any], Any], str], ...] = (
+    (lambda x: x[0].__setitem__(0, 1), "part of another value"),
+    (lambda x: x.spread, "has no `spread`"),
+    (lambda x: round(x[0, 0]), "rounded"),
+    (lambda x: pow(x[0, 0], 2, 3), "no operation for `**`"),
+    (lambda x: kera_hw.constant("[i32; 2]", [1, x[0, 0]]), "known before the program runs"),
+    (lambda x: kera_hw.state("i32", x[0, 0]), "known before the program runs"),
+    (lambda x: x[0, -4], "The index is -4"),
+)
+
+
+@pytest.mark.parametrize("function, message", REFUSED)
+def test_what_has_no_meaning_is_said(function: Callable[..., Any], message: str) -> None:
+    with pytest.raises(KeraError, match=re.escape(message)):
+        kera_hw.trace("[i32; 2, 3]")(function)
+
+
+def test_any_name_may_be_a_parameters() -> None:
+    program = kera_hw.compile("pub fn f(self: i32, inputs: i32) -> i32 { self - inputs }")
+    assert program.function("f")(self=5, inputs=2) == 3
+    assert program.function("f").batch(self=np.array([5]), inputs=np.array([2])).tolist() == [3]
+    stream = kera_hw.compile("pub stream g(self: i32) -> i32 { state s: i32 = 0; s = s + self; s }")
+    assert stream.stream("g").step(self=4) == 4
+
+    @kera_hw.trace("i32", "i32")
+    def h(expression: Any, /, self: Any) -> Any:
+        return kera_hw.kera("expression - self", expression=expression, self=self)
+
+    assert h.function("h")(expression=9, self=2) == 7

@@ -74,7 +74,7 @@ def _program(function: Callable[..., Any], types: Sequence[Any], named: Mapping[
     for name, kind in params.items():
         tracer.declare(name, str(kind), place)
     with deep_recursion():
-        result = during(tracer, function, values)
+        result = during(tracer, _by_name(function), values)
         tracer.done = False
         text = _text(tracer, _name(function), params, wanted, result, place)
     tracer.done = True
@@ -89,6 +89,20 @@ def _program(function: Callable[..., Any], types: Sequence[Any], named: Mapping[
         raise KeraError([at.diagnostic(item) for item in wrong or loaded.diagnostics])
     moved = at.graph(graph)
     return TracedProgram(Loaded(path, moved, None, ()), moved, lambda: at.shown(lines), function)
+
+
+def _by_name(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with parameters by name alone, those as well that it takes by position only."""
+    positions = [
+        name for name, param in inspect.signature(function).parameters.items()
+        if param.kind is param.POSITIONAL_ONLY
+    ]
+
+    def call(**values: Any) -> Any:
+        first = [values.pop(name) for name in positions]
+        return function(*first, **values)
+
+    return call if positions else function
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -113,7 +127,7 @@ def _signature(
     given = {**annotations, **dict(zip(params, types)), **named}
     found: dict[str, Type] = {}
     for name, param in params.items():
-        if param.kind not in (param.POSITIONAL_OR_KEYWORD, param.KEYWORD_ONLY):
+        if param.kind in (param.VAR_POSITIONAL, param.VAR_KEYWORD):
             tracer.fail(f"`{param}` stands for any number of parameters; write each.", place, "K0919")
         if name not in given:
             how = f"Annotate it, `{name}: \"i16\"`, or give its type, `@kera_hw.trace({name}=\"i16\")`."

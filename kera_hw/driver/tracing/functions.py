@@ -59,7 +59,7 @@ class Builtin:
         texts = [str(item) if isinstance(item, int) else type_text(tracer, item) for item in given]
         return Builtin(self._name, f"::<{', '.join(texts)}>")
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, /, *args: Any, **named: Any) -> Any:
         tracer = current(f"`{self._name}`")
         positions = [_argument(tracer, value) for value in args]
         more = [f"{name}: {_argument(tracer, value)}" for name, value in named.items()]
@@ -101,7 +101,7 @@ def _parameter_count(tracer: Tracer, function: Callable[..., Any]) -> int:
         tracer.fail(f"{function!r} does not say how many arguments it takes; give a `lambda`.")
 
 
-def kera(expression: str, **values: Any) -> Traced:
+def kera(expression: str, /, **values: Any) -> Traced:
     """Any expression of Kera over the values given by name: `kera("if a < b { a } else { b }", a=x, b=y)`."""
     tracer = current("`kera`")
     if not values:
@@ -128,8 +128,8 @@ def state(kind: Any, initial: Any = 0, name: str | None = None) -> StateValue:
     written = tracer.type_written(type_text(tracer, kind), place)
     text = _constant_text(tracer, written, initial)
     tracer.typed(f"{{ let t: {written} = {text}; t }}", place)  # refused here, where it does not fit
-    called = name or f"state{len(tracer.states)}"
-    if not called.isidentifier() or called in tracer.names:
+    called = f"state{len(tracer.states)}" if name is None else name
+    if not isinstance(cast("Any", called), str) or not called.isidentifier() or called in tracer.names:
         tracer.fail(f"A state cannot be called `{called}`, which is no name or one that is taken.", place)
     held = State(called, str(written), text, place, called)
     tracer.declare(called, str(written), place)
@@ -137,8 +137,15 @@ def state(kind: Any, initial: Any = 0, name: str | None = None) -> StateValue:
     return StateValue(tracer, held)
 
 
+def _has_traced(value: Any) -> bool:
+    parts = cast("Sequence[Any]", value) if isinstance(value, (list, tuple)) else ()
+    return isinstance(value, Operand) or any(map(_has_traced, parts))
+
+
 def _constant_text(tracer: Tracer, kind: Type, value: Any) -> str:
     """A value of a type as an expression."""
+    if _has_traced(value):
+        tracer.fail("A constant is known before the program runs, and this is a traced value.")
     element, shape = element_type(kind), shape_of(kind)
     single = not isinstance(value, list)
     if isinstance(value, (np.ndarray, np.generic)):

@@ -10,11 +10,16 @@ import numpy as np
 from kera_hw.driver.tracing.literals import array_text, kera_type, number
 from kera_hw.driver.tracing.tracer import State, Symbol, Tracer
 from kera_hw.frontend.sema.names.builtins import MODE_WORDS
+from kera_hw.support import KeraError
 from kera_hw.types import FixType, FloatType, IntType, TensorType, TupleType, Type, element_type, shape_of
 
 _MANY = 256
 """Elements of a constant that is given by its value; a NaN is, by its text, the one NaN."""
 _CHOICE = " `kera_hw.fn.select(c, a, b)` or `np.where`, which take both values and choose"
+
+
+class NoAttribute(KeraError, AttributeError):
+    """What traced values have not: an AttributeError for who looks whether they have it."""
 
 
 class Operand(Symbol):
@@ -121,10 +126,58 @@ class Operand(Symbol):
     def __rmatmul__(self, other: Any) -> Traced:
         return self._traced().call("matmul", other, self)
 
-    def __pow__(self, other: Any) -> NoReturn:
+    def __pow__(self, other: Any, modulo: Any = None) -> NoReturn:
         self._traced().tracer.fail("There is no operation for `**`: multiply, or use `exp2` and `log2`.")
 
     __rpow__ = __pow__
+
+    def __divmod__(self, other: Any) -> tuple[Traced, Traced]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Traced, Traced]:
+        return other // self, other % self
+
+    # -- in place ------------------------------------------------------------------------------------
+
+    def _changed(self, new: Traced) -> Operand:
+        """What `x += y` leaves in `x`."""
+        raise NotImplementedError
+
+    def __iadd__(self, other: Any) -> Operand:
+        return self._changed(self + other)
+
+    def __isub__(self, other: Any) -> Operand:
+        return self._changed(self - other)
+
+    def __imul__(self, other: Any) -> Operand:
+        return self._changed(self * other)
+
+    def __itruediv__(self, other: Any) -> Operand:
+        return self._changed(self / other)
+
+    def __ifloordiv__(self, other: Any) -> Operand:
+        return self._changed(self // other)
+
+    def __imod__(self, other: Any) -> Operand:
+        return self._changed(self % other)
+
+    def __iand__(self, other: Any) -> Operand:
+        return self._changed(self & other)
+
+    def __ior__(self, other: Any) -> Operand:
+        return self._changed(self | other)
+
+    def __ixor__(self, other: Any) -> Operand:
+        return self._changed(self ^ other)
+
+    def __ilshift__(self, other: Any) -> Operand:
+        return self._changed(self << other)
+
+    def __irshift__(self, other: Any) -> Operand:
+        return self._changed(self >> other)
+
+    def __imatmul__(self, other: Any) -> Operand:
+        return self._changed(self @ other)
 
     def __neg__(self) -> Traced:
         return self._traced().prefixed("-")
@@ -139,14 +192,14 @@ class Operand(Symbol):
         return self._traced().call("abs", self)
 
     def __getitem__(self, entries: Any) -> Any:
-        return self._traced().item(entries)
+        return self._traced().part(entries)
 
     def __len__(self) -> int:
         return self._traced().length()
 
     def __iter__(self) -> Iterator[Any]:
         whole = self._traced()
-        return (whole.item(k) for k in range(whole.length()))
+        return (whole.part(k) for k in range(whole.length()))
 
     # -- what would need the value -------------------------------------------------------------------
 
@@ -164,6 +217,9 @@ class Operand(Symbol):
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         self._refuse("NumPy asks for this as an array", "use `kera_hw.fn`, or the operators")
+
+    def __round__(self, digits: Any = None) -> NoReturn:
+        self._refuse("Python asks for this rounded to an integer", "`kera_hw.fn.round` rounds floats")
 
     def _refuse(self, what: str, instead: str) -> NoReturn:
         message = f"{what}, but it is known only when the program runs."
@@ -211,7 +267,7 @@ class Operand(Symbol):
 
     def reshape(self, *shape: Any) -> Traced:
         own = self._traced()
-        whole = len(shape) == 1 and isinstance(shape[0], tuple)
+        whole = len(shape) == 1 and isinstance(shape[0], (tuple, list))
         extents = [int(k) for k in cast("Sequence[int]", shape[0] if whole else shape)]
         if extents.count(-1) == 1:
             rest = int(np.prod([k for k in extents if k != -1], dtype=np.int64))
@@ -250,7 +306,13 @@ class Operand(Symbol):
                 return self._traced().call(name, self, **({} if axis is None else {"axis": axis}), **more)
 
             return reduced
-        raise AttributeError(f"a traced value has no attribute {name!r}; built-ins are in `kera_hw.fn`")
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            self._traced().tracer.fail(f"A traced value has no `{name}`.", notes=(
+                "Kera's built-ins are in `kera_hw.fn`.",))
+        except KeraError as fault:
+            raise NoAttribute(fault.diagnostics) from None
 
 
 class Traced(Operand):
@@ -258,6 +320,8 @@ class Traced(Operand):
 
     def __init__(self, tracer: Tracer, name: str, kind: Type) -> None:
         self.tracer, self._name, self.kind = tracer, name, kind
+        self.is_part = False
+        self.states: list[State] = []  # whose value it is
 
     def __repr__(self) -> str:
         return f"<traced {self.kind}>"
@@ -307,21 +371,56 @@ class Traced(Operand):
 
     # -- indices ---------------------------------------------------------------------------------------
 
-    def item(self, entries: Any) -> Any:
+    def part(self, entries: Any) -> Any:
         if isinstance(self.kind, TupleType):
             count = len(self.kind.items)
             if not isinstance(entries, int) or not -count <= entries < count:
                 self.tracer.fail(f"A tuple of {count} is taken apart by constants below {count}.")
-            return self.tracer_op(f"{self.name}.{entries % count}")
-        text = self._entries(entries)
-        return self.tracer_op(f"{self.name}[{text}]") if text else self
+            found = self.tracer_op(f"{self.name}.{entries % count}")
+        else:
+            text = self._entries(entries)
+            if not text:
+                return self
+            found = self.tracer_op(f"{self.name}[{text}]")
+        found.is_part = True
+        return found
 
     def __setitem__(self, entries: Any, value: Any) -> None:
-        """The name stands for the changed value from here on, as an array does; its parts are no views."""
+        """The name stands for the changed value from here on, as an array does; its parts are no views, so
+        they are not set."""
+        if self.is_part:
+            message = "This is a part of another value, and setting it would leave that as it is."
+            whole = "`x[0, 1] = y` sets an element of the whole; `x[0].copy()` is a value by itself."
+            self.tracer.fail(message, notes=(whole,))
         text = self._entries(entries) or ".."
         new = self.tracer.unused("t")
         changed = f"{{ let mut {new} = {self.name}; {new}[{text}] = {self.text_of(value)}; {new} }}"
-        self._name, self.kind = self.tracer.bind(changed)
+        self._become(self.tracer_op(changed))
+
+    def _become(self, new: Traced) -> None:
+        """This value changes, and with it what the states hold whose value it is."""
+        if self.states and len(self.tracer.blocks) > 1:
+            self.tracer.fail("A state gets its next value in the traced function itself.")
+        self._name, self.kind = new.name, new.kind
+        for state in self.states:
+            state.value = self._name
+
+    def _changed(self, new: Traced) -> Operand:
+        """As of an array; a number is another one then."""
+        if not isinstance(self.kind, TensorType) or new.kind != self.kind:
+            return new
+        self._become(new)
+        return self
+
+    def copy(self) -> Traced:
+        """The value as it is now, by another name."""
+        return Traced(self.tracer, self.name, self.kind)
+
+    def __copy__(self) -> Traced:
+        return self.copy()
+
+    def __deepcopy__(self, _: Any) -> Traced:
+        return self.copy()
 
     def _entries(self, entries: Any) -> str:
         shape = shape_of(self.kind)
@@ -349,7 +448,7 @@ class Traced(Operand):
             return ".." if (start, stop) == (0, extent) else f"{start}..{max(start, stop)}"
         if isinstance(entry, (int, np.integer)) and not isinstance(entry, (bool, np.bool_)):
             place = int(cast("Any", entry))
-            return str(place + extent if place < 0 else place)
+            return str(place + extent if -extent <= place < 0 else place)
         if isinstance(entry, Operand):
             return self.text_of(entry)
         what = "None, a new axis" if entry is None else f"a {type(entry).__name__}"
@@ -362,6 +461,8 @@ class StateValue(Operand):
 
     def __init__(self, tracer: Tracer, state: State) -> None:
         self._tracer, self._state = tracer, state
+        self._held = Traced(tracer, state.name, tracer.typed(state.name, state.place).type)
+        self._held.states.append(state)
 
     def __repr__(self) -> str:
         return f"<state {self._state.name}: {self._state.type}>"
@@ -371,19 +472,29 @@ class StateValue(Operand):
 
     @property
     def value(self) -> Traced:
-        name = self._state.value
-        kind = self._tracer.typed(name, self._state.place).type
-        return Traced(self._tracer, name, kind)
+        """What it holds: one object, which may be changed in place, until it is set."""
+        return self._held
 
     @value.setter
     def value(self, new: Any) -> None:
-        if self._tracer.done or len(self._tracer.blocks) > 1:
-            self._tracer.fail("A state gets its next value in the traced function itself.")
-        text = text_of(self._tracer, new)
+        tracer = self._tracer
+        if tracer.done or len(tracer.blocks) > 1:
+            tracer.fail("A state gets its next value in the traced function itself.")
+        text = text_of(tracer, new)
         if not isinstance(new, Operand) or str(new.type) != self._state.type:
-            local = self._tracer.unused("t")
-            text, _ = self._tracer.bind(f"{{ let {local}: {self._state.type} = {text}; {local} }}")
-        self._state.value = text
+            local = tracer.unused("t")
+            new = Traced(tracer, *tracer.bind(f"{{ let {local}: {self._state.type} = {text}; {local} }}"))
+        self._held.states.remove(self._state)
+        self._held = new._traced()
+        self._held.states.append(self._state)
+        self._state.value = self._held.name
+
+    def __setitem__(self, entries: Any, value: Any) -> None:
+        self._held[entries] = value
+
+    def _changed(self, new: Traced) -> Operand:
+        self.value = new
+        return self
 
 
 def type_text(tracer: Tracer, kind: Any) -> str:
