@@ -116,8 +116,9 @@ def stencils_of(program: LoopProgram, small_bits: int) -> Stencils:
     }
     if not any(buffer.kind == "param" for buffer in map(buffers.__getitem__, streamed)):
         raise NoRaster(f"`{program.name}` takes no tensor in beats.")
-    for name in streamed:
-        buffer = buffers[name]
+    for name, buffer in buffers.items():  # the first of them is the reason, in every process
+        if name not in streamed:
+            continue
         if buffer.size * bit_width(buffer.element) <= small_bits:
             raise NoRaster(f"The result `{name}` is small.")
         if buffer.name.count(".") > 1:
@@ -138,19 +139,19 @@ def stencils_of(program: LoopProgram, small_bits: int) -> Stencils:
         streamed |= more
     before: list[Statement] = []
     stages: list[Stage] = []
-    rank = max(len(kept_axes(buffers[name])) for name in streamed)
+    ordered = {name: buffer for name, buffer in buffers.items() if name in streamed}
+    rank = max(len(kept_axes(buffer)) for buffer in ordered.values())
     for item in body:
         if isinstance(item, Alloc) and item.buffer.name in streamed:
             continue
         if not (_names(item, Load) | _names(item, Store)) & streamed:
             before.append(item)
         elif isinstance(item, For):
-            stages += _Peel({name: buffers[name] for name in streamed}, rank).nest(item)
+            stages += _Peel(ordered, rank).nest(item)
         else:
             raise NoRaster("A tensor is reached outside of loops.")
     if operation_count_of(before) > MOST_STEPS:
         raise NoRaster("Too much is computed before the first stage.")
-    ordered = {name: buffers[name] for name in buffers if name in streamed}
     return Stencils(program, tuple(before), tuple(stages), ordered)
 
 
