@@ -130,7 +130,10 @@ def _leaf(kind: Type, value: Value, outer: tuple[int, ...], name: str) -> Array:
     shape, element = outer + shape_of(kind), element_type(kind)
     array = _array(value, element, name)
     if array.shape != shape:
-        message = f"`{name}` of type {kind} takes an array of shape {shape}, but got {array.shape}"
+        wanted = f"an array of shape {shape}" if shape else "a single value"
+        found = f"{array.shape}" if shape else f"an array of shape {array.shape}"
+        found = found if array.shape else "a single value"
+        message = f"`{name}` of type {kind} takes {wanted}, but got {found}"
         if not outer and array.shape[1:] == shape:
             message += "; several items are a batch (`--batch`, `.batch()`)"
         reject("K0912", f"{message}.")
@@ -208,7 +211,10 @@ def _wanted(element: Type) -> str:
         return "bool values"
     if isinstance(element, FloatType):
         return f"{numpy_dtype(element).name} values"
-    return "raw integers" if isinstance(element, FixType) else "integers"
+    if not isinstance(element, FixType):
+        return "integers"
+    scale = f", values times 2^{element.fraction_bits}" if element.fraction_bits else ""
+    return f"raw integers{scale}"
 
 
 def _conversion(array: Array, element: Type) -> str:

@@ -1,6 +1,7 @@
 """Foundations every other layer stands on: sources, spans, diagnostics, hashing, graph order."""
 from kera_hw.support.codes import CODES, LINTS, CodeInfo
-from kera_hw.support.diagnostic import Diagnostic, Diagnostics, Fix, KeraError, Label, Severity
+from kera_hw.support.diagnostic import Diagnostic, Diagnostics, Fix, Label, Severity
+from kera_hw.support.error import KeraError
 from kera_hw.support.hashing import Encoder, content_hash
 from kera_hw.support.recursion import deep_recursion
 from kera_hw.support.render import render_diagnostic, render_diagnostics

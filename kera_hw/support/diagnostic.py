@@ -121,11 +121,3 @@ class Diagnostics:
 
     def __len__(self) -> int:
         return len(self.items)
-
-
-class KeraError(Exception):
-    """Raised at the Python API's edge when the user's input is at fault; carries ``.diagnostics``."""
-
-    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
-        self.diagnostics: list[Diagnostic] = list(diagnostics)
-        super().__init__("; ".join(f"{d.code}: {d.message}" for d in self.diagnostics) or "unknown error")

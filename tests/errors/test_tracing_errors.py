@@ -117,3 +117,13 @@ def test_a_value_of_another_trace_is_refused() -> None:
     assert _failure(lambda x: x + kept[0], "i8") == ("K0918", "x + kept[0]")
     with pytest.raises(KeraError, match="K0918"):
         kept[0] + 1
+
+
+@pytest.mark.parametrize("table", [np.arange(256), list(range(256))], ids=["array", "list"])
+def test_a_table_of_python_names_the_constant_that_it_has_to_be(table: Any) -> None:
+    with pytest.raises(KeraError) as caught:
+        kera_hw.trace("u8")(lambda x: table[x])
+    found = caught.value.diagnostics[0]
+    assert found.code == "K0918" and "`kera_hw.constant(" in found.notes[0]
+    constant = np.arange(256, dtype=np.uint8)
+    assert kera_hw.trace("u8")(lambda x: kera_hw.constant("[u8; 256]", constant)[x]).exports

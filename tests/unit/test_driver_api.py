@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -106,3 +107,19 @@ def test_a_broken_program_raises_with_all_its_diagnostics(tmp_path: Path) -> Non
     assert [item.code for item in caught.value.diagnostics] == ["K0201", "K0302"]
     with pytest.raises(kera_hw.KeraError):
         kera_hw.load(tmp_path / "none.kera")
+
+
+def test_what_nobody_catches_is_shown_with_place_reason_and_fix() -> None:
+    """A traceback ends in the message; what stands under it comes as the notes of an exception."""
+    with pytest.raises(kera_hw.KeraError) as caught:
+        kera_hw.compile("pub fn f(x: u8) -> u16 { x }\n")
+    text = "".join(traceback.format_exception_only(caught.value))
+    assert "K0302" in text and text.count("K0302") == 1
+    assert " --> <text>:1:26\n" in text and "  = help: convert with `as u16`" in text
+    with pytest.raises(kera_hw.KeraError) as caught:
+        kera_hw.compile("pub fn f(x: u8) -> u8 { y }\npub fn g(x: u8) -> u16 { x }\n")
+    caught.value.add_note("more")
+    text = "".join(traceback.format_exception_only(caught.value))
+    assert "error[K0201]" in text and "error[K0302]" in text and text.endswith("more\n")
+    with pytest.raises(AttributeError):
+        _ = caught.value.diagnostic  # type: ignore[attr-defined]

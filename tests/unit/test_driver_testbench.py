@@ -198,8 +198,9 @@ def test_benches_are_part_of_the_receipt(kera: Kera, path: Path) -> None:
         (["--testbench", "verilog", "-i", "x=[1, 2"], "`x`"),
         (["--testbench", "verilog", "-i", "x=5"], "leading axis"),
         (["-i", "x=[1]"], "name one with --testbench"),
+        (["--testbench", "verilog", "--interface", "axis"], "`kera verify` with the same `--interface`"),
     ],
-    ids=["kind", "count", "value", "no batch", "no bench"],
+    ids=["kind", "count", "value", "no batch", "no bench", "beats"],
 )
 def test_what_no_bench_can_hold_is_told(kera: Kera, path: Path, options: list[str], words: str) -> None:
     done = kera("build", path, "--fn", "acc", "--emit", "verilog", "-o", path.parent / "o", *options)

@@ -17,6 +17,11 @@ from kera_hw.support import Diagnostic, KeraError
 KINDS = ("verilog", "cocotb")
 RANDOM_ITEMS = Count("number of random items (`--vectors`)", "items", 1, 100_000, 64)
 
+_OTHERWISE = (
+    "Leave out `--testbench`: `kera verify` with the same `--interface` drives these ports. A bench can "
+    "be had with `--interface stream` and no tensor of more than 1,024 bits."
+)
+
 
 def make_testbench(
     design: HardwareDesign, kinds: Sequence[str], random: int, given: Sequence[str]
@@ -26,7 +31,7 @@ def make_testbench(
         return {}
     if design.ports.surrounds_core:
         message = "A test bench (`--testbench`) drives whole items, and ports that carry beats take none."
-        raise KeraError([Diagnostic("K0908", message)])
+        raise KeraError([Diagnostic("K0908", message, notes=(_OTHERWISE,))])
     vectors, name = make_vectors(design, random, given), design.emitted.name
     files: dict[str, str] = {}
     if "verilog" in kinds:

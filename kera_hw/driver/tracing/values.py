@@ -15,7 +15,7 @@ from kera_hw.types import FixType, FloatType, IntType, TensorType, TupleType, Ty
 
 _MANY = 256
 """Elements of a constant that is given by its value; a NaN is, by its text, the one NaN."""
-_CHOICE = " `kera_hw.fn.select(c, a, b)` or `np.where`, which take both values and choose"
+_CHOICE = "`kera_hw.fn.select(c, a, b)` or `np.where`, which take both values and choose"
 
 
 class NoAttribute(KeraError, AttributeError):
@@ -207,7 +207,9 @@ class Operand(Symbol):
         self._refuse("Python asks whether this is true", f"instead of `if`, `and`, `or`, `not`: {_CHOICE}")
 
     def __int__(self) -> NoReturn:
-        self._refuse("Python asks for this as an integer", "`x.astype(\"i32\")` converts")
+        self._refuse("Python asks for this as an integer",
+                     "`x.astype(\"i32\")` converts; to index a list make it "
+                     "`kera_hw.constant(\"[u8; 3]\", list)`")
 
     __index__ = __int__
 
@@ -216,14 +218,16 @@ class Operand(Symbol):
                      "`x.astype(\"f32\")` converts; in place of the functions of `math` use `kera_hw.fn`")
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        self._refuse("NumPy asks for this as an array", "use `kera_hw.fn`, or the operators")
+        self._refuse("NumPy asks for this as an array",
+                     "use `kera_hw.fn`, or the operators; to index an array of NumPy's make it "
+                     "`kera_hw.constant(\"[f32; 256]\", array)`")
 
     def __round__(self, digits: Any = None) -> NoReturn:
         self._refuse("Python asks for this rounded to an integer", "`kera_hw.fn.round` rounds floats")
 
     def _refuse(self, what: str, instead: str) -> NoReturn:
         message = f"{what}, but it is known only when the program runs."
-        self._traced().tracer.fail(message, notes=(f"{instead}.",))
+        self._traced().tracer.fail(message, notes=(f"{instead[0].upper()}{instead[1:]}.",))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         from kera_hw.driver.tracing.numpy_names import ufunc_on
