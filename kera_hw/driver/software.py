@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -56,6 +58,7 @@ class SoftwareExecutor:
         self._params = params
         self._instance = instance
         self._turn = threading.Lock()
+        _executors.add(self)
         self.plan = plan
         entry: tuple[Call, int] | None = getattr(instance, "entry", None)
         door: OpenDoor | None = getattr(instance, "doorway", None)
@@ -74,8 +77,17 @@ class SoftwareExecutor:
             self._instance.reset()
             return self.advance(inputs, batch)
 
+    def renew_turn(self) -> None:
+        """After a fork: the thread whose turn it was is not in the child."""
+        getattr(self._turn, "_at_fork_reinit")()  # noqa: B009 - as the standard library's locks; no public way
+
     def stepper(self) -> SoftwareStepper:
         return SoftwareStepper(self, self._instance)
+
+    def step(self, inputs: Mapping[str, Any]) -> Any:
+        """The result of one more item, in turn."""
+        with self._turn:
+            return self.advance(inputs, 1)
 
     def advance(self, inputs: Mapping[str, Any], batch: int) -> Any:
         """The results of further items, from the state as it is."""
@@ -90,6 +102,18 @@ class SoftwareExecutor:
         return unflatten_value(self._export.result, results)
 
 
+_executors: weakref.WeakSet[SoftwareExecutor] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for executor in list(_executors):
+        executor.renew_turn()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 class SoftwareStepper:
     """Native code item by item; the state is in its memory."""
 
@@ -101,7 +125,7 @@ class SoftwareStepper:
         self._instance.reset()
 
     def step(self, inputs: Mapping[str, Any]) -> Any:
-        return self._executor.advance(inputs, 1)
+        return self._executor.step(inputs)
 
     def close(self) -> None:
         """The memory goes with the object."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import faulthandler
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -323,6 +324,22 @@ def test_a_child_after_a_fork_has_threads_of_its_own() -> None:
             status = 0
         finally:
             os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_child_can_call_what_another_thread_calls_as_it_forks() -> None:
+    program = kera_hw.compile("pub fn f(x: [f32; 4096]) -> [f32; 4096] { exp(sin(exp(x))) }")
+    function = program.function("f", target="cpu", threads=2)
+    batch = np.zeros((2000, 4096), np.float32)
+    begun = threading.Thread(target=lambda: function.batch(x=batch))
+    begun.start()
+    time.sleep(0.02)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # ends it where it waits
+        function(x=batch[0])
+        os._exit(0)
+    begun.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
