@@ -44,6 +44,7 @@ fi
 [ "$missing" = 0 ] || exit 3
 need 'command -v iverilog' iverilog 'optional: the second simulator of some tests, which are skipped without' || true
 
+say "Installing what requirements.lock lists into .venv, once: this takes a minute or two"
 [ -x .venv/bin/python ] || "$python" -m venv .venv
 .venv/bin/python -m pip install --disable-pip-version-check --quiet -r requirements.lock
 # The lock already holds every dependency and the build back end, so nothing is resolved again here.
