@@ -25,15 +25,20 @@ from kera_hw.loops.program import (
 from kera_hw.loops.transforms import TRANSFORMS, Step
 from kera_hw.loops.transforms.storage import MEMORIES, SPREADS
 from kera_hw.numerics.arrays import Array
-from kera_hw.ops.choosing import Chooser
+from kera_hw.numerics.orders import LANES
+from kera_hw.ops.choosing import MAX_EXTENT, Chooser
 from kera_hw.ops.sampling import random_constant
 from kera_hw.types import TensorType, Type, leaf_types, numpy_dtype, shape_of
 
 
 def random_export(seed: int) -> Export:
-    """A graph that holds one operation for certain; every operation comes up in turn."""
+    """A graph that holds one operation for certain; every operation comes up in turn.
+
+    In every fourth turn tensors may have several times as many elements as a sum in lanes has lanes.
+    """
     below, ops = random.Random(seed).randrange, generatable_ops()
-    generator = GraphGenerator(below, floats=seed % 2 == 1)
+    longest = 3 * LANES if seed // len(ops) % 4 == 3 else MAX_EXTENT
+    generator = GraphGenerator(below, floats=seed % 2 == 1, longest=longest)
     return generator.graph(3 + below(11), must=ops[seed % len(ops)]).exports[0]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from kera_hw.graph.node import Export, Graph, Ref, Region, StateVar
 from kera_hw.graph.store import Store
-from kera_hw.ops.choosing import Chooser, RegionWanted
+from kera_hw.ops.choosing import MAX_EXTENT, Chooser, RegionWanted
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.sampling import random_constant, sample
 from kera_hw.ops.spec import Trait
@@ -28,17 +28,19 @@ def generatable_ops() -> list[str]:
 class GraphGenerator:
     """Grows regions node by node in one store.
 
-    ``ops`` limits what is drawn from; ``floats`` admits float types.
+    ``ops`` limits what is drawn from; ``floats`` admits float types; ``longest`` is the largest extent of a
+    tensor with one axis.
     """
 
     def __init__(
         self, below: Callable[[int], int], ops: Sequence[str] | None = None, floats: bool = False,
-        store: Store | None = None,
+        store: Store | None = None, longest: int = MAX_EXTENT,
     ) -> None:
         self.below = below
         self.ops = list(ops) if ops is not None else generatable_ops()
         self.leaf_ops = [name for name in self.ops if Trait.CONTROL not in OPS[name].traits]
         self.floats = floats
+        self.longest = longest
         self.store = store or Store()
 
     def graph(self, size: int, must: str | None = None) -> Graph:
@@ -105,7 +107,7 @@ class _Grower:
 
     def _add(self, op: str) -> Ref:
         pool = [ref.type for ref in self.values]
-        drawn = sample(op, Chooser(self.home.below, pool, self.home.floats))
+        drawn = sample(op, Chooser(self.home.below, pool, self.home.floats, self.home.longest))
         attrs = {key: self._fill(value) for key, value in drawn.attrs.items()}
         node = self.home.store.node(op, [self.value_of(kind) for kind in drawn.types], attrs)
         for ref in node.inputs:

@@ -56,13 +56,18 @@ class Chooser:
     """Random choices: ``below(n)`` gives an integer in [0, n).
 
     ``pool`` holds types to prefer, such as those of values a growing graph already has. Without ``floats``
-    an operation that takes other numbers too is sampled on those alone.
+    an operation that takes other numbers too is sampled on those alone. ``longest``: the largest extent of a
+    tensor with one axis.
     """
 
-    def __init__(self, below: Callable[[int], int], pool: Sequence[Type] = (), floats: bool = True) -> None:
+    def __init__(
+        self, below: Callable[[int], int], pool: Sequence[Type] = (), floats: bool = True,
+        longest: int = MAX_EXTENT,
+    ) -> None:
         self.below = below
         self.pool = pool
         self.floats = floats
+        self.longest = longest
 
     def allowed(self, kinds: Sequence[type[Type]]) -> Sequence[type[Type]]:
         """The kinds, less floating point where it is not wanted and something else is left."""
@@ -114,7 +119,8 @@ class Chooser:
         """A small shape; an extent is 0 now and then where ``least`` allows."""
         low = least if least or self.below(16) == 0 else 1
         count = self.between(1, MAX_RANK) if rank is None else rank
-        return tuple(self.between(low, MAX_EXTENT) for _ in range(count))
+        most = self.longest if count == 1 else MAX_EXTENT
+        return tuple(self.between(low, most) for _ in range(count))
 
     def tensor(self, kinds: Sequence[type[Type]], rank: int | None = None, least: int = 0) -> TensorType:
         """A small tensor type; from the pool where it has one that fits."""

@@ -5,7 +5,8 @@
 A case is a graph. Its loop program must give the graph's bits, and so must the program after each step of the
 plan that is made for it, and after each step of a random sequence that begins somewhere within that plan. The
 first and the last of these must be sound and read back from their texts. A case fails when one of this does
-not hold, or when anything is raised that is neither a refusal of a transform nor K07xx. The result holds a
+not hold, or when anything is raised that is neither a refusal of a transform nor K07xx. What a plan for a
+processor does beyond (products in tiles, sums in registers) is tried in the same way. The result holds a
 digest of all programs reached, and one of the code that was tried. `make check-long` runs it whole.
 """
 from __future__ import annotations
@@ -31,6 +32,8 @@ from kera_hw.loops.transforms import TRANSFORMS, Refused, Step, apply_step
 from kera_hw.loops.transforms.planner import planned
 from kera_hw.loops.verifier import verify_loops
 from kera_hw.lower.export import lower_export
+from kera_hw.schedule.software.chains import chains_in_registers
+from kera_hw.schedule.software.tiling import Registers, tiled_products
 from kera_hw.support import KeraError
 from tests.conformance.identity import digest
 from tests.loop_programs import Reference, random_export, random_step
@@ -43,6 +46,8 @@ PART = 500
 """Cases after which what was seen so far is written down."""
 MOST_STEPS = 40
 """Of longer plans, the program at their end is tried, and not those between."""
+REGISTERS = Registers(16, 128)
+"""Of a processor whose vectors are short, so that small tensors fill them."""
 TRIES, LEGAL, LANES = 12, 5, 4
 """Steps tried and at most taken in a random sequence; items that programs are run on."""
 
@@ -139,11 +144,26 @@ def _case(seed: int, tally: Tally) -> None:
     if steps:
         assert stages[-1] == found.after, "the plan's steps make another program than the planner"
     _check(reference, found.after, tally, "planned")
+    for step, after in _for_a_processor(found.after):
+        stages.append(after)
+        tally.planned_steps[step.transform] += 1
+        _check_bits(reference, after, tally, f"for a processor {step}")
     last = start = below.choice(stages)
     if sum(1 for _ in statements(start.body)) <= MOST_STATEMENTS:
         for step, last in _sequence(start, below, tally):
             _check_bits(reference, last, tally, str(step))
     _check(reference, last, tally, "after random steps")
+
+
+def _for_a_processor(program: LoopProgram) -> Iterator[tuple[Step, LoopProgram]]:
+    """What a processor's plan does to a program that is planned, a step at a time."""
+    for plan in (tiled_products, chains_in_registers):
+        after, made = plan(program, REGISTERS)
+        for step in made.steps if len(made.steps) <= MOST_STEPS else ():
+            program = apply_step(program, step, claimed=False)
+            yield step, program
+        assert program == after or len(made.steps) > MOST_STEPS, "the steps make another program"
+        program = after
 
 
 def _sequence(
