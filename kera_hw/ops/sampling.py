@@ -302,7 +302,8 @@ def _fold(kinds: Sequence[type[Type]], least: int = 0, ordered: bool = False) ->
 
 
 def _mean(choose: Chooser) -> Sample:
-    element = choose.scalar((IntType, FloatType), low=8)
+    holds_count = max(8, choose.longest.bit_length() + 1)
+    element = choose.scalar((IntType, FloatType), low=holds_count)
     tensor = TensorType(element, choose.shape())
     return Sample((tensor,), {"axis": _axis(choose, tensor), "order": _order(choose, element)})
 

@@ -42,6 +42,15 @@ def test_no_operation_lacks_a_sampler() -> None:
     assert set(sampling.SAMPLERS) == set(OPS)
 
 
+@pytest.mark.parametrize("longest", [1, 130, 300])
+@pytest.mark.parametrize("op", OPS)
+def test_tensors_of_any_length_are_accepted(op: str, longest: int) -> None:
+    choose = Chooser(random.Random(op).randrange, longest=longest)
+    for _ in range(30):
+        drawn = sampling.sample(op, choose)
+        OPS[op].infer(drawn.types, drawn.attrs)
+
+
 @pytest.mark.parametrize("op", OPS)
 def test_samples_are_accepted_and_evaluate_to_their_types(op: str) -> None:
     choose = Chooser(random.Random(op).randrange)
