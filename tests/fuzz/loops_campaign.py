@@ -158,12 +158,13 @@ def _case(seed: int, tally: Tally) -> None:
 def _for_a_processor(program: LoopProgram) -> Iterator[tuple[Step, LoopProgram]]:
     """What a processor's plan does to a program that is planned, a step at a time."""
     for plan in (tiled_products, chains_in_registers):
-        after, made = plan(program, REGISTERS)
-        for step in made.steps if len(made.steps) <= MOST_STEPS else ():
-            program = apply_step(program, step, claimed=False)
-            yield step, program
-        assert program == after or len(made.steps) > MOST_STEPS, "the steps make another program"
-        program = after
+        made = plan(program, REGISTERS)
+        if len(made.steps) <= MOST_STEPS:
+            for step in made.steps:
+                program = apply_step(program, step, claimed=False)
+                yield step, program
+            assert program == made.after, "the steps make another program than the planner"
+        program = made.after
 
 
 def _sequence(
