@@ -116,7 +116,8 @@ def random_step(program: LoopProgram, below: random.Random) -> Step:
         "parallelise": (var, below.choice(["threads", "grid", "block"])),
         "carry": (var, below.choice([item.buffer for item in body if isinstance(item, Store)] or buffers)),
         "regroup": (var, below.choice([2, 4])), "sink": (var,), "hoist": (var,),
-        "split": (var, count(1, 6)),
+        "split": (var, count(1, 6)), "promote": (below.choice(temps),), "fold": (),
+        "clear": below.choice(_neighbours(program.body, alike=False) or [(var, var)]),
         "pack": (var, below.choice(loaded)), "place": (below.choice(buffers), below.choice(MEMORIES)),
         "bank": (below.choice(buffers), count(2), count(1, 4), below.choice(SPREADS)),
         "stream": (below.choice(buffers),), "double_buffer": (below.choice(temps),),
@@ -148,8 +149,9 @@ def _suits(transform: str, loop: For) -> bool:
             return True
 
 
-def _neighbours(block: Block) -> list[tuple[str, str]]:
-    """Loops that follow each other, with as many rounds."""
+def _neighbours(block: Block, alike: bool = True) -> list[tuple[str, str]]:
+    """Loops that follow each other; ``alike``: with as many rounds."""
     loops = [item for item in block.body if isinstance(item, For)]
-    found = [(a.var.name, b.var.name) for a, b in pairwise(loops) if a.count == b.count]
-    return [*found, *(pair for item in block.body for part in blocks_of(item) for pair in _neighbours(part))]
+    found = [(a.var.name, b.var.name) for a, b in pairwise(loops) if a.count == b.count or not alike]
+    inside = (part for item in block.body for part in blocks_of(item))
+    return [*found, *(pair for part in inside for pair in _neighbours(part, alike))]

@@ -70,6 +70,8 @@ REFUSED = {
     "sink no loop": ("i5", ("sink", "i5"), "The body of `i5` is not something and then a loop"),
     "split at the start": ("i5", ("split", "i5", 0), "none on one side of round 0"),
     "split at the end": ("i5", ("split", "i5", 4), "`i5` has 4 rounds, none on one side of round 4"),
+    "clear what comes later": ("i5", ("clear", "i7", "i5"), "`i7` does not stand before `i5`"),
+    "promote what moves": ("i5", ("promote", "t1"), "`t1` has an index that is not constant"),
     "hoist nothing": ("i5", ("hoist", "i5"), "Nothing is the same in each round of `i5`"),
     "inline two writers": ("i5", ("inline", "t4"), "`t4` is written by 2 statements"),
     "vectorise dependent rounds": ("i5", ("vectorise", "i7", 2), "Rounds of `i7` may meet in `t4`"),
@@ -102,7 +104,14 @@ REFUSED = {
 
 
 def test_every_transform_has_a_case() -> None:
-    assert {case[1][0] for case in REFUSED.values()} == set(TRANSFORMS)
+    assert {case[1][0] for case in REFUSED.values()} | {"fold"} == set(TRANSFORMS)
+
+
+def test_what_is_folded_has_nothing_more_to_fold() -> None:
+    folded = apply_plan(SAME, [Step("fold", ())])
+    assert "v13" in print_program(SAME) and "v13" not in print_program(folded)
+    with pytest.raises(Refused, match="Nothing is known before it runs"):
+        apply_plan(folded, [Step("fold", ())])
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -21,10 +21,11 @@ from kera_hw.graph import Graph
 from kera_hw.loops.parser import parse_program
 from kera_hw.loops.printer import print_program
 from kera_hw.loops.program import Alloc, For, LoopProgram, statements
-from kera_hw.loops.transforms.meeting import clear, split
-from kera_hw.loops.transforms.nests import unroll
+from kera_hw.loops.transforms.meeting import clear
+from kera_hw.loops.transforms.nests import split, unroll
+from kera_hw.loops.transforms.plan import apply_plan
 from kera_hw.loops.transforms.reason import Refused
-from kera_hw.loops.transforms.scalars import constant_indices, folded, promoted
+from kera_hw.loops.transforms.scalars import constant_indices, fold, promote
 from kera_hw.loops.verifier import verify_loops
 from kera_hw.lower.export import lower_export
 from kera_hw.rtl.machine.compact import compact
@@ -103,6 +104,7 @@ def test_long_loops_alone_stay_and_arrays_are_scalars(
     program = lowering_of(PROGRAMS / f"{file}.kera" if file else path, name).program
     found = compact(program)
     assert found is not None and loops_in(found.program) == counts
+    assert apply_plan(program, found.steps) == found.program
     assert not any(isinstance(item, Alloc) for item in statements(found.program.body))
     assert verify_loops(found.program) == []
     assert parse_program(print_program(found.program)) == found.program
@@ -172,12 +174,11 @@ def test_transforms_keep_every_bit_of_random_programs(chunk: int) -> None:
             if below.random() < 0.7:
                 with suppress(Refused):  # it was within another one
                     program = unroll(program, loop.var.name)
-        forms.append(folded(program))
-        names = [buffer.name for buffer in constant_indices(forms[-1])]
-        if names:
+        forms.append(_folded(program))
+        for buffer in constant_indices(forms[-1]):
             taken["promoted"] += 1
-            forms.append(promoted(forms[-1], names))
-            forms.append(folded(forms[-1]))
+            forms.append(promote(forms[-1], buffer.name))
+        forms.append(_folded(forms[-1]))
         whole = forms[-1]
         loops = [item for item in whole.body.body if isinstance(item, For)]
         for one, two in pairwise(loops):
@@ -193,6 +194,13 @@ def test_transforms_keep_every_bit_of_random_programs(chunk: int) -> None:
             assert verify_loops(form) == [], seed
             assert reference.differing(form) == [], seed
     assert all(count > 4 for count in taken.values()), taken
+
+
+def _folded(program: LoopProgram) -> LoopProgram:
+    try:
+        return fold(program)
+    except Refused:
+        return program
 
 
 KEPT = parse_program("""loops f
@@ -219,7 +227,7 @@ def test_what_would_change_a_bit_is_refused() -> None:
         clear(KEPT, "i2", "i5")
     with pytest.raises(Refused, match="`i5` does not stand before `i2`"):
         clear(KEPT, "i5", "i2")
-    with pytest.raises(Refused, match="there is no cut after 4"):
-        split(KEPT, "i2", 4)
     with pytest.raises(Refused, match="`t1` has an index that is not constant"):
-        promoted(KEPT, ["t1"])
+        promote(KEPT, "t1")
+    with pytest.raises(Refused, match="Nothing is known"):
+        fold(KEPT)

@@ -1,4 +1,4 @@
-"""Loops brought together: what stands between them moved away, and rounds parted that one has more."""
+"""Loops brought together: what stands between them moved away."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -6,21 +6,8 @@ from dataclasses import replace
 
 from kera_hw.loops.dependences import conflicts
 from kera_hw.loops.program import COUNTER, Alloc, Block, For, LoopProgram, Statement, Var
-from kera_hw.loops.rewrite import Names, changed, defined, indexing, used
-from kera_hw.loops.transforms.nests import parted
-from kera_hw.loops.transforms.reason import Refused, plain_loop, with_loop
-
-
-def split(program: LoopProgram, loop: str, at: int) -> LoopProgram:
-    """A loop as two: its first ``at`` rounds, and the others."""
-    names = Names(program)
-
-    def change(whole: For) -> list[Statement]:
-        if not 0 < at < whole.count:
-            raise Refused(f"`{loop}` has {whole.count} rounds; there is no cut after {at}.")
-        return list(parted(whole, names, at))
-
-    return with_loop(program, loop, change)
+from kera_hw.loops.rewrite import changed, defined, indexing, used
+from kera_hw.loops.transforms.reason import Refused, plain_loop
 
 
 def clear(program: LoopProgram, first: str, second: str) -> LoopProgram:

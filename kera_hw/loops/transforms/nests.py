@@ -120,13 +120,6 @@ def rest_of(whole: For, names: Names, count: int, start: int) -> For:
     return _part(whole, names, count, Affine(start), (), keep=False, last=True)
 
 
-def parted(whole: For, names: Names, count: int) -> tuple[For, For]:
-    """The first ``count`` rounds of a loop, and the others under other names."""
-    first = _part(whole, names, count, Affine(), [item.initial for item in whole.carried], True, last=False)
-    values = [item.outer for item in first.carried]
-    return first, _part(whole, names, whole.count - count, Affine(count), values, keep=False, last=True)
-
-
 def _part(
     whole: For, names: Names, count: int, start: Affine, initial: Sequence[Operand], keep: bool, last: bool
 ) -> For:

@@ -21,12 +21,14 @@ from kera_hw.loops.transforms.contracting import contract
 from kera_hw.loops.transforms.fusing import fission, fuse
 from kera_hw.loops.transforms.inlining import inline
 from kera_hw.loops.transforms.jamming import unroll_and_jam
+from kera_hw.loops.transforms.meeting import clear
 from kera_hw.loops.transforms.moving import hoist, sink
 from kera_hw.loops.transforms.nests import interchange, split, tile, unroll
 from kera_hw.loops.transforms.packing import pack
 from kera_hw.loops.transforms.parallel import parallelise, vectorise
 from kera_hw.loops.transforms.pipelining import pipeline, share
 from kera_hw.loops.transforms.reason import Refused
+from kera_hw.loops.transforms.scalars import fold, promote
 from kera_hw.loops.transforms.storage import bank, double_buffer, place, stream
 from kera_hw.support import Diagnostic, KeraError, SourceFile, Span
 from kera_hw.support.hashing import Encoder, content_hash
@@ -34,7 +36,7 @@ from kera_hw.support.hashing import Encoder, content_hash
 TRANSFORMS: dict[str, Callable[..., LoopProgram]] = {
     transform.__name__: transform for transform in (
         fuse, fission, interchange, tile, unroll, unroll_and_jam, inline, contract, vectorise, parallelise,
-        carry, regroup, sink, hoist, split,
+        carry, regroup, sink, hoist, split, clear, promote, fold,
         pack, place, bank, stream, double_buffer, pipeline, share,
     )
 }

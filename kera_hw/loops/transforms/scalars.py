@@ -6,7 +6,7 @@ from statement to statement, from round to round, and out of branches.
 """
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -47,9 +47,9 @@ Element = tuple[str, int]
 """A buffer, and a place in it, row-major."""
 
 
-def promoted(program: LoopProgram, buffers: Collection[str]) -> LoopProgram:
-    """Temporaries without memory: each element a scalar. Raises Refused where an index is not constant."""
-    found = {name: temporary_named(program, name) for name in buffers}
+def promote(program: LoopProgram, buffer: str) -> LoopProgram:
+    """A temporary without memory: each element a scalar. Raises Refused where an index is not constant."""
+    found = {buffer: temporary_named(program, buffer)}
     for item in statements(program.body):
         if isinstance(item, Load | Store) and item.buffer in found and any(p.terms for p in item.index):
             raise Refused(f"`{item.buffer}` has an index that is not constant.")
@@ -167,14 +167,17 @@ class _Promotion:
 # What is known
 
 
-def folded(program: LoopProgram) -> LoopProgram:
-    """Operations on constants computed, known branches taken, and nothing whose results nobody uses."""
+def fold(program: LoopProgram) -> LoopProgram:
+    """Operations on constants computed, known branches taken, and nothing whose results nobody uses.
+
+    Raises Refused where nothing is known or unused.
+    """
     body = _Folding().block(program.body)
-    while True:
-        left = _without_dead(body, used(body) | indexing(body))
-        if left is body:
-            return replace(program, body=body)
+    while (left := _without_dead(body, used(body) | indexing(body))) is not body:
         body = left
+    if body == program.body:
+        raise Refused("Nothing is known before it runs, and nothing is unused.")
+    return replace(program, body=body)
 
 
 class _Folding:

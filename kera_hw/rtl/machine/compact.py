@@ -8,6 +8,7 @@ the way, the rounds that one has more than the other written out.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
@@ -28,11 +29,11 @@ from kera_hw.loops.program import (
 )
 from kera_hw.loops.transforms.contracting import contract
 from kera_hw.loops.transforms.fusing import fuse
-from kera_hw.loops.transforms.meeting import clear, split
-from kera_hw.loops.transforms.nests import unroll
+from kera_hw.loops.transforms.meeting import clear
+from kera_hw.loops.transforms.nests import split, unroll
 from kera_hw.loops.transforms.plan import Step
 from kera_hw.loops.transforms.reason import Refused
-from kera_hw.loops.transforms.scalars import constant_indices, folded, promoted
+from kera_hw.loops.transforms.scalars import constant_indices, fold, promote
 from kera_hw.rtl.lower import ports
 from kera_hw.types import bit_width
 
@@ -57,7 +58,8 @@ class Compact:
 
 def compact(program: LoopProgram) -> Compact | None:
     """The program in this form; None where no loop stays, or no array of one becomes scalars."""
-    form = _Form(folded(program))
+    form = _Form(program)
+    form.fold()
     form.write_out()
     kept = [item for item in statements(form.program.body) if isinstance(item, For)]
     if not kept or sum(1 for _ in statements(form.program.body)) > _MOST_IN_ALL:
@@ -65,14 +67,14 @@ def compact(program: LoopProgram) -> Compact | None:
     within = {
         item.buffer for loop in kept for item in statements(loop.body) if isinstance(item, Load | Store)
     }
-    form.program = folded(form.program)
+    form.fold()
     form.promote()
     if not within.intersection(form.scalars):
         return None
     while form.join():
         form.contract()
         form.promote()
-    form.program = folded(form.program)
+    form.fold()
     return Compact(form.program, tuple(form.steps), tuple(form.scalars))
 
 
@@ -126,11 +128,15 @@ class _Form:
     def promote(self) -> None:
         """Makes scalars of small arrays."""
         names = [buffer.name for buffer in constant_indices(self.program) if is_small(buffer)]
-        if names:
-            self.program = promoted(self.program, names)
-            self.scalars += names
-            self.steps += [Step("promote", (name,)) for name in names]
-        self.program = folded(self.program)
+        for name in names:
+            self._take(promote, name)
+        self.scalars += names
+        self.fold()
+
+    def fold(self) -> None:
+        """Computes what is known by now."""
+        with suppress(Refused):
+            self._take(fold)
 
     def contract(self) -> None:
         """Leaves out what is handed on within a round."""
