@@ -122,6 +122,39 @@ def test_what_would_change_a_bit_is_refused(case: str) -> None:
     assert message in str(caught.value)
 
 
+BACK = """loops f
+in.x: param u8[6]
+out.0: result u8[4]
+{
+  t1: temp u8[6]
+  parallel i2 < %d {
+    v3: u8 = load in.x[i2]
+    store t1[i2] v3
+  }
+  parallel i4 < 4 {
+    v5: u8 = load in.x[i4]
+    store t1[i4 + 2] v5
+  }
+  parallel i6 < 4 {
+    v7: u8 = load t1[i6]
+    store out.0[i6] v7
+  }
+}
+"""
+
+
+def test_looking_back_is_refused_where_the_verifier_does_not_follow() -> None:
+    """Of the six elements all are written before; one by one with those that read them, that is not seen."""
+    whole, parts = parse_program(BACK % 6), parse_program(BACK % 2)
+    assert verify_loops(whole) == verify_loops(parts) == []
+    step = Step("fuse", ("i4", "i6"))
+    fused = apply_plan(whole, [step])
+    assert verify_loops(fused) == [] and runs(fused) == runs(whole)
+    with pytest.raises(Refused, match="looks back to earlier ones of `i4`: `t1` is read where"):
+        apply_plan(parts, [step])
+    assert [step.transform for step in planned(parts).steps] == []
+
+
 STENCIL = """loops f
 in.x: param u8[10]
 in.y: param u8[4]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from kera_hw.loops.dependences import conflicts
 from kera_hw.loops.program import (
@@ -17,6 +18,7 @@ from kera_hw.loops.program import (
 )
 from kera_hw.loops.rewrite import Copier, Names, changed, defined, indexing, replaced, used
 from kera_hw.loops.transforms.reason import Refused, plain_loop
+from kera_hw.loops.verifier import verify_loops
 
 
 def fuse(program: LoopProgram, first: str, second: str) -> LoopProgram:
@@ -25,7 +27,7 @@ def fuse(program: LoopProgram, first: str, second: str) -> LoopProgram:
     The second's round j may use what the first's rounds up to j have made, and no more.
     """
     one, two = plain_loop(program, first), plain_loop(program, second)
-    whole = joined(one, two)
+    whole, looks_back = joined(one, two)
 
     def change(block: Block) -> Block | None:
         places = [place for place, item in enumerate(block.body) if item is one or item is two]
@@ -40,10 +42,23 @@ def fuse(program: LoopProgram, first: str, second: str) -> LoopProgram:
     found = changed(program.body, change)
     if found is None:
         raise Refused(f"`{first}` does not stand before `{second}` in one block.")
-    return replace(program, body=found)
+    made = replace(program, body=found)
+    faults = verify_loops(made) if looks_back else []
+    if faults:
+        raise Refused(f"A round of `{second}` looks back to earlier ones of `{first}`: {faults[0]}")
+    return made
 
 
-def joined(one: For, two: For) -> For:
+class Joined(NamedTuple):
+    """Two loops as one. ``looks_back``: a round may use what an earlier one stored; of such, the verifier
+    does not always see that all that is read has been written.
+    """
+
+    loop: For
+    looks_back: bool
+
+
+def joined(one: For, two: For) -> Joined:
     """The loop that does what two do one after the other. Raises Refused where there is none."""
     first, second = one.var.name, two.var.name
     if one.count != two.count:
@@ -60,7 +75,9 @@ def joined(one: For, two: For) -> For:
     parallel = one.parallel and two.parallel and all((span.low, span.high) == (0, 0) for _, _, span in meets)
     moved = Copier({two.var: one.var}).block(two.body)
     body = Block((*one.body.body, *moved.body), (*one.body.yields, *moved.yields))
-    return replace(one, carried=(*one.carried, *two.carried), body=body, parallel=parallel)
+    looks_back = any(made.writes and not taken.writes and span.high > 0 for made, taken, span in meets)
+    whole = replace(one, carried=(*one.carried, *two.carried), body=body, parallel=parallel)
+    return Joined(whole, looks_back)
 
 
 def fission(program: LoopProgram, loop: str, at: int) -> LoopProgram:

@@ -117,9 +117,11 @@ class _Chooser:
         if one.count != two.count or not one.count or (self._alone(one) and self._alone(two)):
             return None
         try:
-            whole = joined(one, two)
+            whole, looks_back = joined(one, two)
         except Refused:
             return None
+        if looks_back:
+            return None  # one block does not show that the program stays sound
         stored = {item.buffer for item in statements(one.body) if isinstance(item, Store)}
         passed = sorted(stored & self.touched(two))
         made = f"; {', '.join(f'`{item}`' for item in passed)} is used as it is made" if passed else ""
