@@ -49,9 +49,11 @@ def plan_process(
     _check(regions, export)
     _refuse_memories(regions, export, lowering.device)
 
-    def made(spread_out: Spread, clock_mhz: float | None = None) -> ProcessDesign:
+    def made(
+        spread_out: Spread, clock_mhz: float | None = None, plainly: bool = False
+    ) -> ProcessDesign:
         return process_design(
-            program, export, options, lowering, spread_out, scale, name_notes, progress, clock_mhz
+            program, export, options, lowering, spread_out, scale, name_notes, progress, clock_mhz, plainly
         )
 
     other = _written_out(lowering, options, export, made)
@@ -88,7 +90,8 @@ def _written_out(
 
     A round of such a loop is bound by what it hands on to the next, not by memories: at a clock at which that
     takes a cycle it may take less time, and fewer registers, than several cycles at a faster one. The clock
-    is that of the fewest sites x time, or the fastest that keeps to the interval asked for.
+    is that of the fewest sites x time, or the fastest that keeps to the interval asked for, judged by plain
+    circuits; at that clock alone better ones are searched for.
     """
     if lowering.compact is None or lowering.written_out:
         return None  # with one loop alone it is no process but a loop around a pipeline
@@ -103,14 +106,16 @@ def _written_out(
     best: ProcessDesign | None = None
     for clock_mhz in clocks:
         try:
-            found = replace(made(spread_out, clock_mhz), written_out=lowering.compact)
+            found = made(spread_out, clock_mhz, plainly=len(clocks) > 1)
         except KeraError:
             continue
         if best is None or _rank(found) < _rank(best):
             best = found
         if all(part.plan.initiation_interval == 1 for part in found.parts):
             break  # a slower one takes as many cycles
-    return best
+    if best is not None and len(clocks) > 1:
+        best = made(spread_out, best.clock_mhz)
+    return None if best is None else replace(best, written_out=lowering.compact)
 
 
 def _is_slower(regions: Regions, other: ProcessDesign) -> bool:
@@ -206,11 +211,12 @@ def _in_stages(
 def process_design(
     program: Graph, export: Export, options: TargetOptions, lowering: Lowering, spread_out: Spread,
     scale: float, name_notes: tuple[Diagnostic, ...], progress: Callable[[str], None],
-    clock_mhz: float | None = None,
+    clock_mhz: float | None = None, plainly: bool = False,
 ) -> ProcessDesign:
     """A process of these regions, at the clock asked for, or the given one, or the fastest default.
 
-    Raises KeraError (K06xx) where there is none.
+    ``plainly``: without a search for the best circuits of the regions. Raises KeraError (K06xx) where there
+    is none.
     """
     regions = spread_out.regions
     if options.interface == "axi-lite":  # software brings all beats before it counts cycles
@@ -221,7 +227,7 @@ def process_design(
     while True:
         try:
             parts = tuple(_parts(
-                lowering, regions, free, clock_mhz, scale, bool(spread_out.steps), progress
+                lowering, regions, free, clock_mhz, scale, plainly or bool(spread_out.steps), progress
             ))
             break
         except KeraError as fault:
@@ -282,7 +288,7 @@ Effort = Literal["least", "little", "all"]
 
 def _parts(
     lowering: Lowering, regions: Regions, options: TargetOptions, clock_mhz: float, scale: float,
-    side_by_side: bool, progress: Callable[[str], None],
+    plainly: bool, progress: Callable[[str], None],
 ) -> list[Part]:
     designs = lowering.region_designs(regions, 1)
     runs = [
@@ -296,7 +302,7 @@ def _parts(
         # What hardly adds to the time of an item is not worth a search.
         rare = options.dsp is None and _RARE * runs[number] < sum(runs)
         # Rounds side by side are as many as there are blocks for: no product need be in logic.
-        effort = "least" if side_by_side else "little" if rare else "all"
+        effort = "least" if plainly else "little" if rare else "all"
         found[number] = _part(lowering, regions, number, wanted, clock_mhz, scale, effort, progress)
         left = None if left is None else left - found[number].plan.estimate.dsp
     return [found[number] for number in range(len(designs))]
