@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from kera_hw.driver.session import compile_text
-from kera_hw.graph import Graph
+from kera_hw.graph import Export, Graph
 from kera_hw.interp import run_export
-from kera_hw.rtl.emit.verilog import Emitter, Interface, Style, emit_verilog
+from kera_hw.rtl.emit.verilog import Emitted, Emitter, Interface, Style, emit_verilog
 from kera_hw.rtl.sim.bench import Traffic, simulate
 from kera_hw.rtl.techmap import MapOptions, map_design
 from kera_hw.schedule.fpga.delay_model import DelayModel
@@ -22,7 +22,7 @@ from kera_hw.schedule.fpga.simulate import simulate_netlist
 from kera_hw.schedule.fpga.units import Operator
 from kera_hw.schedule.plan import Plan
 from kera_hw.schedule.planner import schedule
-from kera_hw.schedule.turns import Placed, turns
+from kera_hw.schedule.turns import Placed, Turn, turns
 from kera_hw.schedule.verifier import verify_plan
 from kera_hw.support import SourceFile
 from tests.differential.hardware_support import (
@@ -199,6 +199,28 @@ def test_a_filter_is_one_multiplier_and_one_accumulator() -> None:
     assert plan.estimate.lut < 200
 
 
+def products_in_turns(source: str) -> tuple[Export, Netlist, Plan, list[Turn]]:
+    """The one function planned for an item every 4 cycles, and the products that take turns in it."""
+    graph = compile_text(SourceFile("f.kera", source.encode()), Path("f.kera")).graph
+    assert graph is not None
+    export = graph.exports[0]
+    netlist = map_design(lower(graph, export), DEVICE.name, CLOCK_PS, MapOptions(turns=4))
+    plan, _ = schedule(netlist, DEVICE, CLOCK_PS, None, 4)
+    assert plan is not None
+    taken = turns(netlist, Placed(plan.stage, plan.available, plan.lifetimes))
+    products = [turn for turn in taken if turn.unit.name.startswith("product")]
+    return export, netlist, plan, products
+
+
+def assert_gives_its_bits(export: Export, emitted: Emitted) -> None:
+    """Under stalls, those of the interpreter."""
+    values = random_inputs(export, ITEMS, 1)
+    expected = result_buses(export, run_export(export, values, ITEMS), ITEMS)
+    run = simulate(emitted, bus_words(emitted, input_buses(export, values, ITEMS)), Traffic(60, 60, 3))
+    assert run.fault is None
+    assert_same(expected, run_buses(emitted, run), "Verilog")
+
+
 @pytest.mark.parametrize("emitter", ["text", "amaranth"])
 def test_operators_that_choose_the_same_share_the_choice(emitter: Emitter) -> None:
     """Two rows of a matrix meet the same elements of the vector, one after another."""
@@ -208,24 +230,13 @@ def test_operators_that_choose_the_same_share_the_choice(emitter: Emitter) -> No
         "    let mut y = [0i32; 2];\n"
         "    for i in 0..2 { for k in 0..4 { y[i] += m[i, k] * (x[k] as i32); } }\n    y\n}\n"
     )
-    graph = compile_text(SourceFile("f.kera", source.encode()), Path("f.kera")).graph
-    assert graph is not None
-    export = graph.exports[0]
-    netlist = map_design(lower(graph, export), DEVICE.name, CLOCK_PS, MapOptions(turns=4))
-    plan, _ = schedule(netlist, DEVICE, CLOCK_PS, None, 4)
-    assert plan is not None
-    taken = turns(netlist, Placed(plan.stage, plan.available, plan.lifetimes))
-    products = [turn for turn in taken if turn.unit.name.startswith("product")]
+    export, netlist, plan, products = products_in_turns(source)
     assert len(products) == 2
     one, other = (turn.operands[0].of_kind("signals") for turn in products)
     assert one == other and len(one) == 9
     emitted = emit_verilog(netlist, plan, "stream", "ecp5", emitter)
     assert emitter == "amaranth" or emitted.verilog.count("ecp5_mux #(.WIDTH(9)") == 1
-    values = random_inputs(export, ITEMS, 1)
-    expected = result_buses(export, run_export(export, values, ITEMS), ITEMS)
-    run = simulate(emitted, bus_words(emitted, input_buses(export, values, ITEMS)), Traffic(60, 60, 3))
-    assert run.fault is None
-    assert_same(expected, run_buses(emitted, run), "Verilog")
+    assert_gives_its_bits(export, emitted)
 
 
 def test_many_operands_are_chosen_by_copies_of_a_phase() -> None:
@@ -236,22 +247,11 @@ def test_many_operands_are_chosen_by_copies_of_a_phase() -> None:
         "    for k in 0..4 { for i in 0..4 { for j in 0..4 {\n"
         "        sums[i, j] += mul_wide(a[i, k], b[k, j]) as i18;\n    } } }\n    sums\n}\n"
     )
-    graph = compile_text(SourceFile("f.kera", source.encode()), Path("f.kera")).graph
-    assert graph is not None
-    export = graph.exports[0]
-    netlist = map_design(lower(graph, export), DEVICE.name, CLOCK_PS, MapOptions(turns=4))
-    plan, _ = schedule(netlist, DEVICE, CLOCK_PS, None, 4)
-    assert plan is not None
-    taken = turns(netlist, Placed(plan.stage, plan.available, plan.lifetimes))
-    products = [turn for turn in taken if turn.unit.name.startswith("product")]
+    export, netlist, plan, products = products_in_turns(source)
     assert len({turn.copy for turn in products}) == 7, "one turn brings two of eight operands"
     emitted = emit_verilog(netlist, plan, "stream", "ecp5")
     kept = re.findall(r"reg (?:\[1:0\] )?(\w*phase\w*);", emitted.verilog)
     chosen = {name: emitted.verilog.count(f"_sel = {name};") for name in kept}
     assert sorted(count for name, count in chosen.items() if name.startswith("phase_s0")) == [*[1] * 6, 2]
     assert emitted.verilog.count("(* keep *) always") == 7
-    values = random_inputs(export, ITEMS, 1)
-    expected = result_buses(export, run_export(export, values, ITEMS), ITEMS)
-    run = simulate(emitted, bus_words(emitted, input_buses(export, values, ITEMS)), Traffic(60, 60, 3))
-    assert run.fault is None
-    assert_same(expected, run_buses(emitted, run), "Verilog")
+    assert_gives_its_bits(export, emitted)
