@@ -18,8 +18,8 @@ from typing import Any
 from kera_hw.driver.hardware import design_hardware
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.rtl_target import pack_inputs
+from kera_hw.driver.sampling import draw_items
 from kera_hw.driver.session import load_program
-from kera_hw.driver.verify import draw_items
 from kera_hw.graph import Export, Graph
 from kera_hw.interp import run_export
 from kera_hw.rtl.sim.bench import Traffic, simulate

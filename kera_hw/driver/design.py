@@ -15,7 +15,7 @@ from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.mapping import Mappings
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.plan_file import KEY, SavedPlan
-from kera_hw.driver.remembered import Decision, digest_of
+from kera_hw.driver.remembered import Decision
 from kera_hw.driver.search import Choice
 from kera_hw.driver.session import identity, single_export_graph
 from kera_hw.graph import Export, Graph, signature
@@ -357,14 +357,9 @@ def check_port_bits(design: HardwareDesign, emitter: Emitter) -> None:
 
 def decision_of(found: HardwareDesign) -> Decision:
     """What leads to this design without a search."""
-    best = found.choice.best
-    way, variant = best.way, best.variant
-    return Decision(
-        found.mappings.interval, found.rounds is not None, found.interval, found.clock_mhz,
-        way.blocks, way.far, way.clock_ps,
-        variant.controls, variant.finer, way.turns, found.note, found.choice.against,
-        digest_of(found.netlist, found.plan),
-    )  # fmt: skip
+    return found.choice.decision(
+        found.mappings.interval, found.interval, found.clock_mhz, found.rounds is not None, found.note
+    )
 
 
 def _strobes(design: HardwareDesign) -> list[Diagnostic]:

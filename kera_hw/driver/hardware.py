@@ -15,7 +15,7 @@ from kera_hw.driver.design import (
     decision_of,
 )
 from kera_hw.driver.lowering import Lowering
-from kera_hw.driver.mapping import Mappings, Variant
+from kera_hw.driver.mapping import Mappings
 from kera_hw.driver.options import LATENCY, TargetOptions, exceeds
 from kera_hw.driver.plan_file import SavedPlan, no_circuit
 from kera_hw.driver.process import plan_process, too_often
@@ -209,9 +209,7 @@ def _planned(
         mappings = lowering.mappings(known.lowered_for, known.rolled)
         wanted = replace(free, interval=known.interval)
         task = Task(mappings, int(1e6 / known.clock_mhz), wanted, lowering.files, scale)
-        best = task.planned_as(
-            known.blocks, known.far, known.clock_ps, Variant(known.controls, known.finer), known.turns
-        )
+        best = task.decided(known)
         if not isinstance(best, Circuit):
             return best
         made = design(mappings, known.interval, Choice(best, known.against), known.clock_mhz)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from kera_hw.driver.hardware import HardwareDesign, design_hardware
 from kera_hw.driver.options import FAULTS, VECTOR_SEED, VECTORS, TargetOptions
 from kera_hw.driver.rtl_target import departure, pack_inputs, traffics
+from kera_hw.driver.sampling import draw_items
 from kera_hw.driver.session import identity
-from kera_hw.driver.verify import draw_items
 from kera_hw.graph import Export, Graph
 from kera_hw.rtl.sim.axi_lite import SoftwareBench
 from kera_hw.rtl.sim.bench import Bench, SimRun, Traffic, make_bench

@@ -8,16 +8,18 @@ from math import inf, prod
 from typing import Literal
 
 from kera_hw.driver.clocks import clocks_of
-from kera_hw.driver.design import DEFAULT_CLOCK_MHZ, SLOWDOWN, SLOWEST_MHZ
+from kera_hw.driver.design import DEFAULT_CLOCK_MHZ, SLOWDOWN, SLOWEST_MHZ, decision_of
 from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.mapping import Mappings, Variant
 from kera_hw.driver.options import TargetOptions, exceeds
 from kera_hw.driver.pace import interval_text
 from kera_hw.driver.process_design import Part, ProcessDesign
-from kera_hw.driver.search import Choice, Circuit, Task, choose
+from kera_hw.driver.remembered import digest_of, key_of, recall, remember
+from kera_hw.driver.search import Choice, Circuit, Task, choose_once
 from kera_hw.driver.spreading import FULL, TRIES, Outlook
 from kera_hw.graph import Export, Graph
 from kera_hw.loops.program import Load
+from kera_hw.loops.transforms.plan import program_hash
 from kera_hw.loops.transforms.planner import planned
 from kera_hw.rtl.machine.nests import NoProcess, Regions, nests_of, touched
 from kera_hw.rtl.machine.spread import Spread, spread
@@ -56,7 +58,7 @@ def plan_process(
             program, export, options, lowering, spread_out, scale, name_notes, progress, clock_mhz, plainly
         )
 
-    other = _written_out(lowering, options, export, made)
+    other = _written_out(lowering, options, export, scale, made)
     if other is not None and other.keeps_to(options) and _is_slower(regions, other):
         return other
     try:
@@ -84,7 +86,8 @@ def too_often(export: Export, takes: int, asked: int) -> Refusal:
 
 
 def _written_out(
-    lowering: Lowering, options: TargetOptions, export: Export, made: Callable[..., ProcessDesign]
+    lowering: Lowering, options: TargetOptions, export: Export, scale: float,
+    made: Callable[..., ProcessDesign],
 ) -> ProcessDesign | None:
     """The process whose long loops alone are loops, and its small arrays registers; None where there is none.
 
@@ -102,20 +105,46 @@ def _written_out(
         spread_out = spread(regions, {})
     except (NoProcess, KeraError):
         return None
+
+    def at(clock_mhz: float, plainly: bool = False) -> ProcessDesign | None:
+        try:
+            return made(spread_out, clock_mhz, plainly)
+        except KeraError:
+            return None
+
     clocks = clocks_of(options, lowering.device)
+    if len(clocks) == 1:
+        best = at(clocks[0])
+    else:
+        key = key_of(program_hash(regions.program), options, scale, "written out")
+        best = None if key is None else _as_remembered(key, at)
+        if best is None:
+            best = _at_best_of(clocks, at)
+            if key is not None and best is not None:
+                remember(key, decision_of(best))
+    return None if best is None else replace(best, written_out=lowering.compact)
+
+
+def _as_remembered(key: str, at: Callable[[float], ProcessDesign | None]) -> ProcessDesign | None:
+    """The process at the clock that was best before, if its main region is still the same."""
+    known = recall(key)
+    found = None if known is None else at(known.clock_mhz)
+    same = found is not None and known is not None and digest_of(found.netlist, found.plan) == known.plan
+    return found if same else None
+
+
+def _at_best_of(clocks: list[float], at: Callable[..., ProcessDesign | None]) -> ProcessDesign | None:
+    """The process at the clock, from the fastest on, at which a plain one ranks first."""
     best: ProcessDesign | None = None
     for clock_mhz in clocks:
-        try:
-            found = made(spread_out, clock_mhz, plainly=len(clocks) > 1)
-        except KeraError:
+        found = at(clock_mhz, plainly=True)
+        if found is None:
             continue
         if best is None or _rank(found) < _rank(best):
             best = found
         if all(part.plan.initiation_interval == 1 for part in found.parts):
             break  # a slower one takes as many cycles
-    if best is not None and len(clocks) > 1:
-        best = made(spread_out, best.clock_mhz)
-    return None if best is None else replace(best, written_out=lowering.compact)
+    return None if best is None else at(best.clock_mhz)
 
 
 def _is_slower(regions: Regions, other: ProcessDesign) -> bool:
@@ -215,8 +244,8 @@ def process_design(
 ) -> ProcessDesign:
     """A process of these regions, at the clock asked for, or the given one, or the fastest default.
 
-    ``plainly``: without a search for the best circuits of the regions. Raises KeraError (K06xx) where there
-    is none.
+    ``plainly``: a draft, to see how large and fast it would be: without a search for the best circuits of
+    the regions, its plans not checked. Raises KeraError (K06xx) where there is none.
     """
     regions = spread_out.regions
     if options.interface == "axi-lite":  # software brings all beats before it counts cycles
@@ -236,7 +265,7 @@ def process_design(
             if fixed or slower < SLOWEST_MHZ or codes != {"K0601"}:
                 raise
             clock_mhz = slower
-    for part in parts:
+    for part in () if plainly else parts:
         faults = verify_plan(part.netlist, part.plan, DelayModel(device, scale))
         if faults:
             raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")
@@ -321,7 +350,8 @@ def _part(
                 return Part(region, mappings, Choice(best, ()))
             if effort == "least" and isinstance(best, Refusal):
                 raise KeraError([best])
-        choice = choose(task, progress)
+        key = key_of(program_hash(regions.program), wanted, scale, number, mappings.interval, clock_mhz)
+        choice = choose_once(task, key, clock_mhz, progress)
         if isinstance(choice, Refusal):
             raise KeraError([choice])
         return Part(region, mappings, choice)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("kera_hw.driver")
 SWITCH = "KERA_PLAN_CACHE"
 FORMAT = "kera-decision-2"
-MAX_ENTRIES = 1024
+MAX_ENTRIES = 4096
 _MAX_BYTES = 1 << 20
 _LIBRARIES = ("numpy", "highspy")
 _FIGURES = ("dsp", "lut", "ff", "bram", "latency_cycles", "initiation_interval", "cost")
@@ -79,16 +79,17 @@ def digest_of(netlist: Netlist, plan: Plan) -> str:
     return hashlib.sha3_256(repr(parts).encode()).hexdigest()
 
 
-def key_of(fingerprint: str, options: TargetOptions, scale: float) -> str | None:
+def key_of(fingerprint: str, options: TargetOptions, scale: float, *part: object) -> str | None:
     """The name of the entry for a graph and what is asked; None where nothing is to be kept.
 
-    Whatever writes the circuit down, it is the same circuit.
+    ``part``: which part of the design, where it is not for all of it. Whatever writes the circuit down, it is
+    the same circuit.
     """
     if options.plan is not None or os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
         return None
     apart = {*APART, "emitter"}
     asked = sorted(item for item in asdict(options).items() if item[0] not in apart)
-    parts = (FORMAT, _compiler(), fingerprint, asked, scale)
+    parts = (FORMAT, _compiler(), fingerprint, asked, scale, *part)
     return hashlib.sha3_256(repr(parts).encode()).hexdigest()
 
 

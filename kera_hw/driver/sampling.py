@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 
-from kera_hw.driver.values import Array
+from kera_hw.driver.values import Array, count_items, read_inputs
+from kera_hw.graph import Export
+from kera_hw.interp import flatten_value
 from kera_hw.types import (
     BoolType,
     FixType,
@@ -19,6 +21,25 @@ from kera_hw.types import (
     Type,
     numpy_dtype,
 )
+
+
+def draw_items(export: Export, vectors: int, seed: int, given: Sequence[str]) -> tuple[dict[str, Any], int]:
+    """The user's items, if any, then ``vectors`` random ones; and how many there are in all."""
+    rng = np.random.default_rng(seed)
+    inputs: dict[str, Any] = {name: random_value(kind, vectors, rng) for name, kind in export.params}
+    return _append(export, inputs, read_inputs(export, given), vectors) if given else (inputs, vectors)
+
+
+def _append(
+    export: Export, random: dict[str, Any], own: Mapping[str, Any], vectors: int
+) -> tuple[dict[str, Any], int]:
+    """The user's items first, then the random ones."""
+    count = count_items(export, own)
+    joined: dict[str, Any] = {}
+    for name, kind in export.params:
+        rows = iter(flatten_value(kind, own[name], count, name))
+        joined[name] = map_leaves(random[name], lambda tail, rows=rows: np.concatenate([next(rows), tail]))
+    return joined, count + vectors
 
 
 def map_leaves(value: Any, change: Callable[[Array], Array]) -> Any:

@@ -20,6 +20,7 @@ from typing import Any
 
 from kera_hw.driver.mapping import Mapped, Mappings, Scheduling, Variant, made_as, map_and_schedule
 from kera_hw.driver.options import TargetOptions, exceeds
+from kera_hw.driver.remembered import Decision, digest_of, recall, remember
 from kera_hw.rtl.techmap import MapOptions
 from kera_hw.rtl.techmap.options import needs_far_products
 from kera_hw.schedule.explain import Refusal
@@ -97,6 +98,17 @@ class Choice:
         """What was chosen, by which measure, and against what."""
         return {"measure": measure_text(device), **self.best.to_json(), "against": list(self.against)}
 
+    def decision(
+        self, lowered_for: int, interval: int | None, clock_mhz: float, rolled: bool = False,
+        note: str | None = None,
+    ) -> Decision:
+        """What leads to it without a search, from a design lowered for that interval, asked for this one."""
+        way, variant = self.best.way, self.best.variant
+        return Decision(
+            lowered_for, rolled, interval, clock_mhz, way.blocks, way.far, way.clock_ps, variant.controls,
+            variant.finer, way.turns, note, self.against, digest_of(self.best.netlist, self.best.plan),
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -133,6 +145,12 @@ class Task:
         found = made_as(self.mappings, self._scheduling(way), _options(way), variant)
         return None if found is None else self._circuit(way, found)
 
+    def decided(self, known: Decision) -> Circuit | Refusal | None:
+        """The circuit that a decision leads to."""
+        return self.planned_as(
+            known.blocks, known.far, known.clock_ps, Variant(known.controls, known.finer), known.turns
+        )
+
     def _scheduling(self, way: Way) -> Scheduling:
         return Scheduling(self.device, way.clock_ps, self.options, self.files, self.scale)
 
@@ -149,6 +167,21 @@ class Task:
 
 def _options(way: Way) -> MapOptions:
     return MapOptions(way.blocks, far=way.far, turns=way.turns)
+
+
+def choose_once(
+    task: Task, key: str | None, clock_mhz: float, progress: Callable[[str], None]
+) -> Choice | Refusal:
+    """What ``choose`` finds, made again without a search where it was found before under this key."""
+    known = None if key is None else recall(key)
+    if known is not None:
+        best = task.decided(known)
+        if isinstance(best, Circuit) and digest_of(best.netlist, best.plan) == known.plan:
+            return Choice(best, known.against)
+    choice = choose(task, progress)
+    if key is not None and isinstance(choice, Choice):
+        remember(key, choice.decision(task.mappings.interval, task.options.interval, clock_mhz))
+    return choice
 
 
 def choose(task: Task, progress: Callable[[str], None]) -> Choice | Refusal:

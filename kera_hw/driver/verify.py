@@ -8,21 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from kera_hw.driver.observing import Observed, observe
 from kera_hw.driver.options import SIMULATORS, VECTOR_SEED, VECTORS, Executor, TargetOptions, check_choice
 from kera_hw.driver.pace import cycles_text
 from kera_hw.driver.reference import MANY_ITEMS, SwiftReference
-from kera_hw.driver.sampling import map_leaves, random_value
+from kera_hw.driver.sampling import draw_items
 from kera_hw.driver.session import identity
 from kera_hw.driver.shrink import Mismatch, first_difference, minimise
 from kera_hw.driver.simulations import REPLAYED_ITEMS, IcarusExecutor, NetlistExecutor
 from kera_hw.driver.targets import make_executor
-from kera_hw.driver.values import count_items, read_inputs
 from kera_hw.driver.waves import check_wave, has_wave, trace_comparison
 from kera_hw.graph import Export, Graph, probes_of
-from kera_hw.interp import flatten_value
 from kera_hw.support import Diagnostic, KeraError, Severity, SourceFile
 from kera_hw.types import bit_width
 
@@ -251,13 +247,6 @@ def _observed(
     return replace(report, observed=reference, diagnostics=tuple(faults))
 
 
-def draw_items(export: Export, vectors: int, seed: int, given: Sequence[str]) -> tuple[dict[str, Any], int]:
-    """The user's items, if any, then ``vectors`` random ones; and how many there are in all."""
-    rng = np.random.default_rng(seed)
-    inputs: dict[str, Any] = {name: random_value(kind, vectors, rng) for name, kind in export.params}
-    return _append(export, inputs, read_inputs(export, given), vectors) if given else (inputs, vectors)
-
-
 def compare_executors(
     graph: Graph,
     export: Export,
@@ -306,15 +295,3 @@ def compare_executors(
 
 def _reference_facts(executor: Executor) -> str:
     return executor.checked if isinstance(executor, SwiftReference) else _facts(executor.plan)
-
-
-def _append(
-    export: Export, random: dict[str, Any], own: Mapping[str, Any], vectors: int
-) -> tuple[dict[str, Any], int]:
-    """The user's items first, then the random ones."""
-    count = count_items(export, own)
-    joined: dict[str, Any] = {}
-    for name, kind in export.params:
-        rows = iter(flatten_value(kind, own[name], count, name))
-        joined[name] = map_leaves(random[name], lambda tail, rows=rows: np.concatenate([next(rows), tail]))
-    return joined, count + vectors

@@ -258,7 +258,7 @@ def _fanouts(netlist: Netlist, plan: Plan) -> list[list[dict[int, int]]]:
 
 def _most_loads(bits: list[dict[int, int]], stage: int) -> int:
     """The largest fan-out of these bits in a stage; a bit that is needed later drives a register too."""
-    return max(bit.get(stage, 0) + any(other > stage for other in bit) for bit in bits)
+    return max(bit.get(stage, 0) + (max(bit, default=stage) > stage) for bit in bits)
 
 
 def _arrivals(netlist: Netlist, plan: Plan, model: DelayModel) -> list[int]:

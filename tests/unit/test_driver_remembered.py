@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from kera_hw.driver import hardware, remembered
+from kera_hw.driver import hardware, process, remembered, search
 from kera_hw.driver.hardware import HardwareDesign, design_hardware
 from kera_hw.driver.options import TargetOptions
+from kera_hw.driver.process_design import ProcessDesign
 from kera_hw.driver.session import compile_text
 from kera_hw.graph import Graph
 from kera_hw.support import SourceFile
@@ -30,6 +31,23 @@ pub stream f(x: u16) -> u16 {
     state s: u16 = 1;
     s = (s / ((x % 7) + 1)) ^ x;
     s
+}
+""",
+    "rounds": """
+pub fn f(words: [u16; 96]) -> [u16; 4] {
+    let mut sum = [1u16, 20, 300, 4000];
+    for b in 0..6 {
+        let mut w = [0u16; 16];
+        for i in 0..16 { w[i] = words[16 * b + i]; }
+        let mut s = sum;
+        for t in 0..20 {
+            let new = (w[1] ^ rotl(w[14], 3)) + w[0];
+            w = shift_in(w, new);
+            s = [s[3] + new, s[0] ^ (s[1] & w[3]), s[1], s[2] + (s[0] >> 1)];
+        }
+        for i in 0..4 { sum[i] += s[i]; }
+    }
+    sum
 }
 """,
     "logic": "pub fn f(x: u16) -> u5 { (popcount(x) + popcount(x & 3855)) as u5 }",
@@ -76,6 +94,23 @@ def test_the_same_design_without_a_search(
     assert everything(made(graph_of(SOURCES[name]), **asked)) == first
     made(graph_of("\n// moved down, and otherwise the same\n\n" + SOURCES[name]), **asked)
     made(graph, **asked, emitter="amaranth")
+
+
+def test_a_process_takes_its_clock_and_its_regions_from_before(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, asked = graph_of(SOURCES["rounds"]), {"interval": 166}
+    first = made(graph, **asked)
+    assert isinstance(first, ProcessDesign) and first.written_out is not None
+    entries = sorted(shelf.iterdir())
+    with monkeypatch.context() as forbidden:
+        forbidden.setattr(search, "choose", refuse)
+        forbidden.setattr(process, "_at_best_of", refuse)
+        assert everything(made(graph_of(SOURCES["rounds"]), **asked)) == everything(first)
+    assert sorted(shelf.iterdir()) == entries
+    for entry in entries:  # each names the circuit it leads to, and now another
+        entry.write_bytes(with_field("plan", "0" * 64)(entry.read_bytes()))
+    assert everything(made(graph, **asked)) == everything(first)
 
 
 def test_entries_lie_where_they_are_told_to(

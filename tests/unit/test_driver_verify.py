@@ -15,9 +15,9 @@ from kera_hw.driver import cpu_target, targets
 from kera_hw.driver.interp_target import InterpExecutor
 from kera_hw.driver.options import Stepper, TargetOptions
 from kera_hw.driver.reference import MANY_ITEMS, SHARE, SwiftReference
-from kera_hw.driver.sampling import from_bits, map_leaves, random_value, to_bits
+from kera_hw.driver.sampling import draw_items, from_bits, map_leaves, random_value, to_bits
 from kera_hw.driver.session import find_export, load_program
-from kera_hw.driver.verify import VerifyReport, compare_executors, draw_items
+from kera_hw.driver.verify import VerifyReport, compare_executors
 from kera_hw.graph import Export, Graph
 from kera_hw.support import Diagnostic, KeraError
 from kera_hw.types import BOOL, FixType, IntType, TensorType, TupleType

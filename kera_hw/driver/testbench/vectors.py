@@ -12,9 +12,8 @@ from kera_hw.driver.hardware import HardwareDesign
 from kera_hw.driver.interp_target import InterpExecutor
 from kera_hw.driver.packing import pack_leaves
 from kera_hw.driver.rtl_target import pack_inputs, scalar_columns
-from kera_hw.driver.sampling import edge_value, map_leaves
+from kera_hw.driver.sampling import draw_items, edge_value, map_leaves
 from kera_hw.driver.values import flatten_named
-from kera_hw.driver.verify import draw_items
 from kera_hw.interp import flatten_value
 from kera_hw.rtl.sim.words import Words, from_words
 

@@ -11,7 +11,6 @@ from typing import Literal
 from amaranth.hdl import Elaboratable, Instance
 
 from kera_hw.graph.node import Export, Origin
-from kera_hw.rtl.emit.amaranth_datapath import AmaranthDatapath, place_of
 from kera_hw.rtl.emit.axi_lite import AxiLiteShell
 from kera_hw.rtl.emit.channels import BundleShell, ChannelCore, Served
 from kera_hw.rtl.emit.convert import Inside, module_verilog
@@ -281,6 +280,9 @@ class _Design:
 
     def amaranth(self) -> tuple[list[str], Layout]:
         """Everything by way of Amaranth."""
+        # Loaded where it is asked for: designs are written as text otherwise.
+        from kera_hw.rtl.emit.amaranth_datapath import AmaranthDatapath, place_of
+
         datapath = AmaranthDatapath(self.netlist, self.plan, self.control, self.style)
         layout = datapath.layout()
         places = {place_of(cell.origin) for cell in self.netlist.cells if cell.origin is not None}

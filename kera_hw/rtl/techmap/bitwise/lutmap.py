@@ -105,6 +105,8 @@ class _Mapping:
         self.narrow, self.inputs = inputs, inputs + len(timing.wide_ps)
         self.delay_ps = timing.delays_ps(inputs)
         self.area = [1.0 * (1 << max(0, count - inputs)) for count in range(self.inputs + 1)]
+        self.later = [ps - timing.lut_ps for ps in self.delay_ps]  # beyond what every LUT takes
+        self.more = [count - 1.0 for count in self.area]
         self.outputs = outputs
         self.live = aig.live(outputs)
         self.readers = [float(max(1, n)) for n in aig.references(outputs)]
@@ -151,9 +153,8 @@ class _Mapping:
     def _enumerate(self, node: int) -> None:
         first, second = (self.cuts[x >> 1] for x in (self.aig.left[node], self.aig.right[node]))
         arrival, flow, most = self.arrival, self.flow, self.inputs
-        found: dict[Cut, tuple[float, float]] = {}  # beyond what every LUT takes
-        later = [ps - self.timing.lut_ps for ps in self.delay_ps]
-        more = [count - 1.0 for count in self.area]
+        later, more = self.later, self.more
+        found: dict[Cut, tuple[float, float]] = {}
         for a in first:
             for b in second:
                 cut = a | b

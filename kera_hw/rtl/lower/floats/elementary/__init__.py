@@ -2,29 +2,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
 from kera_hw.graph.node import Ref
 from kera_hw.numerics.elementary import FUNCTIONS
 from kera_hw.rtl.lower.builder import Builder
-from kera_hw.rtl.lower.floats.elementary.exponential import lower_exp, lower_exp2
-from kera_hw.rtl.lower.floats.elementary.logarithm import lower_log, lower_log2
-from kera_hw.rtl.lower.floats.elementary.narrow import lower_narrow
-from kera_hw.rtl.lower.floats.elementary.octaves import lower_erf, lower_tanh
-from kera_hw.rtl.lower.floats.elementary.sigmoid import lower_sigmoid, lower_silu
 from kera_hw.rtl.lower.floats.units import Unit
 from kera_hw.types import BF16, F16, F32, FloatType
 
 Lowering = Callable[[Builder, FloatType, Ref], Ref]
 
+
+def _in_module(module: str, function: str) -> Lowering:
+    """A lowering of this package, its module loaded on first use: designs without such functions need not
+    wait for the tables.
+    """
+
+    def lowering(builder: Builder, kind: FloatType, word: Ref) -> Ref:
+        found: Lowering = getattr(import_module(f"{__name__}.{module}"), function)
+        return found(builder, kind, word)
+
+    return lowering
+
+
 FUNCTIONS_F32: dict[str, Lowering] = {
-    "exp": lower_exp,
-    "exp2": lower_exp2,
-    "log": lower_log,
-    "log2": lower_log2,
-    "tanh": lower_tanh,
-    "erf": lower_erf,
-    "sigmoid": lower_sigmoid,
-    "silu": lower_silu,
+    "exp": _in_module("exponential", "lower_exp"),
+    "exp2": _in_module("exponential", "lower_exp2"),
+    "log": _in_module("logarithm", "lower_log"),
+    "log2": _in_module("logarithm", "lower_log2"),
+    "tanh": _in_module("octaves", "lower_tanh"),
+    "erf": _in_module("octaves", "lower_erf"),
+    "sigmoid": _in_module("sigmoid", "lower_sigmoid"),
+    "silu": _in_module("sigmoid", "lower_silu"),
 }
 
 
@@ -34,7 +43,8 @@ def lower(name: str) -> Lowering:
     def lowering(builder: Builder, kind: FloatType, word: Ref) -> Ref:
         if kind == F32:
             return FUNCTIONS_F32[name](builder, kind, word)
-        return lower_narrow(name, builder, kind, word)
+        narrow = import_module(f"{__name__}.narrow")
+        return narrow.lower_narrow(name, builder, kind, word)
 
     return lowering
 
