@@ -27,7 +27,7 @@ from kera_hw.loops.program import (
     While,
     of_var,
 )
-from kera_hw.lower.form import PLAIN, Form, TooLong
+from kera_hw.lower.options import PLAIN, LoweringOptions, TooLong
 from kera_hw.numerics.arrays import Array
 from kera_hw.ops.intervals import Interval, MaybeInterval, OpShape, apply_rule, type_interval
 from kera_hw.ops.registry import OPS
@@ -56,8 +56,8 @@ def bits_of(kind: Type, value: Array) -> int:
 class Emitter:
     """The program being written. ``place`` is credited with every statement until it changes."""
 
-    def __init__(self, form: Form = PLAIN) -> None:
-        self.form = form
+    def __init__(self, options: LoweringOptions = PLAIN) -> None:
+        self.options = options
         self.constants: dict[tuple[Type, tuple[int, ...], bytes], Buffer] = {}
         self.place: Origin | None = None
         self._body: list[Statement] = []
@@ -89,7 +89,9 @@ class Emitter:
             assert found is not None
             return Affine(found.low)
         exact = self._affine.get(operand)
-        if exact is None or (self.form.unrolled and any(var not in self._counters for var, _ in exact.terms)):
+        if exact is None:
+            return of_var(operand)
+        if self.options.unrolled and any(var not in self._counters for var, _ in exact.terms):
             return of_var(operand)
         return exact
 
@@ -139,7 +141,7 @@ class Emitter:
 
     def fresh(self, kind: Type, stem: str = "v") -> Var:
         self._count += 1
-        if self.form.most is not None and self._count > self.form.most:
+        if self.options.most is not None and self._count > self.options.most:
             raise TooLong
         return Var(f"{stem}{self._count}", kind)
 

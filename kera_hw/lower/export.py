@@ -8,7 +8,7 @@ from kera_hw.graph.node import Export, Node, Origin, Region, Scopes, within
 from kera_hw.loops.program import Buffer, LoopProgram
 from kera_hw.lower import control, elementwise, reductions, tensors
 from kera_hw.lower.emitter import Emitter
-from kera_hw.lower.form import PLAIN, Form
+from kera_hw.lower.options import PLAIN, LoweringOptions
 from kera_hw.lower.region import Lowering, Rule, Update
 from kera_hw.lower.views import Value, View, whole
 from kera_hw.ops.registry import OPS
@@ -50,22 +50,22 @@ def lower_export(
     Operations in ``expanding`` are written out by their expansions, as a target without them wants it.
     Raises KeraError (K07xx) where an operation has no loops.
     """
-    return lower_with_updates(export, origins, scopes, Form(frozenset(expanding)))[0]
+    return lower_with_updates(export, origins, scopes, LoweringOptions(frozenset(expanding)))[0]
 
 
 @deep_recursion()
 def lower_with_updates(
     export: Export, origins: Mapping[Node, Origin] | None = None,
-    scopes: Mapping[Region, Scopes] | None = None, form: Form = PLAIN,
+    scopes: Mapping[Region, Scopes] | None = None, options: LoweringOptions = PLAIN,
 ) -> tuple[LoopProgram, list[Update]]:
     """The loop program of an export, and which tensors are updated in place and which in copies.
 
-    Raises TooLong beyond what the form allows.
+    Raises TooLong beyond what the options allow.
     """
     check_nesting(export)
     check_lowerable(export.region)
-    emit = Emitter(form)
-    rules = {name: rule for name, rule in RULES.items() if name not in form.expanding}
+    emit = Emitter(options)
+    rules = {name: rule for name, rule in RULES.items() if name not in options.expanding}
     lower = Lowering(emit, rules, origins or {}, scopes or {})
     params = [
         Buffer(".".join(("in", name, *leaf.path)), element_type(leaf.type), shape_of(leaf.type), "param")

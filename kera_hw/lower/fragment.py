@@ -7,7 +7,7 @@ from kera_hw.graph.node import Region
 from kera_hw.loops.program import Block, Buffer, Operand, Var
 from kera_hw.lower.emitter import Emitter
 from kera_hw.lower.export import RULES
-from kera_hw.lower.form import PLAIN, Form
+from kera_hw.lower.options import PLAIN, LoweringOptions
 from kera_hw.lower.region import Lowering
 from kera_hw.lower.views import View
 
@@ -21,12 +21,12 @@ class Fragment:
     constants: tuple[Buffer, ...]
 
 
-def lower_region(region: Region, form: Form = PLAIN) -> Fragment:
+def lower_region(region: Region, options: LoweringOptions = PLAIN) -> Fragment:
     """The statements of a region whose parameters and results are scalars."""
-    emit = Emitter(form)
+    emit = Emitter(options)
     params = tuple(emit.fresh(kind) for kind in region.params)
     results: list[Operand] = []
-    rules = {name: rule for name, rule in RULES.items() if name not in form.expanding}
+    rules = {name: rule for name, rule in RULES.items() if name not in options.expanding}
     for value in Lowering(emit, rules, {}, {}).region(region, params):
         assert not isinstance(value, View), "a fragment gives scalars"
         results.append(value)

@@ -106,7 +106,7 @@ def _position(better: str) -> Rule:
             return emit.op("bits.or", found, nan)
 
         def fold(count: int, terms: Terms) -> Operand:
-            if emit.form.unrolled:
+            if emit.options.unrolled:
                 return best_place(emit, source.element, wins, count, terms)
             (first,) = terms(Affine(0))
             with emit.loop(count - 1, [first, literal(U32, 0)]) as round_:
@@ -254,12 +254,12 @@ def conv2d(lower: Lowering, node: Node, args: list[Value]) -> list[Value]:
     """Every output element: channel, then row, then column; padded positions take no part."""
     x, w = (_view(arg) for arg in args)
     chain = products(lower.emit, x.element, _mul(node))
-    if lower.emit.form.unrolled and not isinstance(chain.kind, FloatType):
+    if lower.emit.options.unrolled and not isinstance(chain.kind, FloatType):
         around = _padded(lower, x, _int(node, "pad"))
         return [lower.fill(node.types[0], lambda index: _apart(lower, chain, around, w, index, node))]
     windows = Windows(lower, x, node)
     # Every window has some of the image.
-    roomy = lower.emit.form.roomy and prod(w.shape[1:]) > 0 and windows.pad < min(w.shape[2:])
+    roomy = lower.emit.options.roomy and prod(w.shape[1:]) > 0 and windows.pad < min(w.shape[2:])
     around = _padded(lower, x, windows.pad) if roomy else x
 
     def element(index: list[Affine]) -> Operand:

@@ -49,7 +49,7 @@ class Lowering:
         self._around: Scopes = ()
         self._holders: Counter[str] = Counter()
         self.updates: list[Update] = []
-        self._expander = Expander(emitter.form.expansions)
+        self._expander = Expander(emitter.options.expansions)
 
     # Regions
 

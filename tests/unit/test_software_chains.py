@@ -18,7 +18,7 @@ from kera_hw.loops.transforms import parse_plan, print_plan, replay
 from kera_hw.loops.transforms.planner import planned
 from kera_hw.loops.verifier import verify_loops
 from kera_hw.lower.export import lower_export, lower_with_updates
-from kera_hw.lower.form import Form
+from kera_hw.lower.options import LoweringOptions
 from kera_hw.numerics.arrays import Array
 from kera_hw.schedule.software.chains import chains_in_registers
 from kera_hw.schedule.software.folding import folded
@@ -112,7 +112,7 @@ def test_the_steps_replay_and_keep_every_bit(tmp_path: Path, name: str) -> None:
 
 
 def _lowered(export: Export) -> LoopProgram:
-    return planned(lower_with_updates(export, form=Form(roomy=True))[0], has_product).after
+    return planned(lower_with_updates(export, options=LoweringOptions(roomy=True))[0], has_product).after
 
 
 @pytest.mark.parametrize("shape", IMAGES, ids=str)

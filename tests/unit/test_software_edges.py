@@ -10,7 +10,7 @@ from kera_hw.loops.program import For, LoopProgram, statements
 from kera_hw.loops.transforms.planner import planned
 from kera_hw.loops.verifier import verify_loops
 from kera_hw.lower.export import lower_with_updates
-from kera_hw.lower.form import Form
+from kera_hw.lower.options import LoweringOptions
 from kera_hw.schedule.software.edges import edges_apart
 from kera_hw.schedule.software.folding import folded
 from kera_hw.schedule.software.tiling import Registers, has_product, tiled_products
@@ -30,7 +30,7 @@ def tiled(
     )
     loaded = load_program(path)
     assert loaded.graph is not None, loaded.diagnostics
-    lowered, _ = lower_with_updates(loaded.graph.exports[0], form=Form(roomy=True))
+    lowered, _ = lower_with_updates(loaded.graph.exports[0], options=LoweringOptions(roomy=True))
     return tiled_products(folded(planned(lowered, has_product).after, settled=False), WASM).after
 
 

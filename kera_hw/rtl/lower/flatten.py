@@ -13,7 +13,7 @@ from kera_hw.graph.store import Store
 from kera_hw.loops.program import Bank, Buffer, LoopProgram, Storage
 from kera_hw.lower.elementwise import RULES as ELEMENTWISE
 from kera_hw.lower.export import RULES, lower_with_updates
-from kera_hw.lower.form import TooLong
+from kera_hw.lower.options import TooLong
 from kera_hw.rtl.lower.budget import Meter, check_ports, check_state, registers_suffice
 from kera_hw.rtl.lower.builder import Builder, width_of
 from kera_hw.rtl.lower.certain import certain_operations
@@ -21,7 +21,7 @@ from kera_hw.rtl.lower.design import FlatDesign, FlatState, LoweringError
 from kera_hw.rtl.lower.division import PatientBuilder
 from kera_hw.rtl.lower.floats import lowering as floats
 from kera_hw.rtl.lower.floats.table import NOUN, UNITS
-from kera_hw.rtl.lower.general import FORM
+from kera_hw.rtl.lower.general import UNROLLED
 from kera_hw.rtl.lower.keeping import better_apart, candidates
 from kera_hw.rtl.lower.operations import SCALAR, circuit_of
 from kera_hw.rtl.lower.ports import bus_widths, parameter_buses, place_leaves, result_buses
@@ -35,7 +35,7 @@ _GIVEN = ("param", "state")
 """Kinds of buffers that hold something when an item comes."""
 
 TABLE: TargetTable[object] = TargetTable("rtl", NOUN, {
-    **{name: rule for name, rule in RULES.items() if name not in (*ELEMENTWISE, *FORM.expanding)},
+    **{name: rule for name, rule in RULES.items() if name not in (*ELEMENTWISE, *UNROLLED.expanding)},
     **dict.fromkeys((*SCALAR, *UNITS, "control.select", "core.constant"), circuit_of),
 })
 """What has loops or a circuit; all else is made of its expansion."""
@@ -113,7 +113,7 @@ def _check(export: Export) -> None:
 
 def _program(export: Export, store: Store) -> LoopProgram:
     try:
-        return lower_with_updates(export, store.origins, store.scopes, FORM)[0]
+        return lower_with_updates(export, store.origins, store.scopes, UNROLLED)[0]
     except TooLong:
         Meter(export.name).too_long()
 

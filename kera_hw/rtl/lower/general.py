@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from kera_hw.graph.expand import Expander
 from kera_hw.graph.store import Store
-from kera_hw.lower.form import Form
 from kera_hw.lower.fragment import Fragment, lower_region
+from kera_hw.lower.options import LoweringOptions
 from kera_hw.ops.expansions import exact_apart
 from kera_hw.ops.spec import Attrs
 from kera_hw.types import Type
 
-FORM = Form(
+UNROLLED = LoweringOptions(
     expanding=frozenset({"reduce.max_pool2d", "reduce.avg_pool2d"}), expansions=exact_apart.EXPANSIONS,
     unrolled=True, most=200_000,
 )
@@ -22,7 +22,7 @@ class General:
     """Programs of expansions, one for equal operations on equal types."""
 
     def __init__(self) -> None:
-        self._expander = Expander(FORM.expansions)
+        self._expander = Expander(UNROLLED.expansions)
         self._store = Store()
         self._found: dict[tuple[object, ...], Fragment] = {}
 
@@ -33,5 +33,5 @@ class General:
             params = [self._store.param(k, kind) for k, kind in enumerate(kinds)]
             region = self._expander.region_of(self._store.node(opcode, params, attrs))
             assert region is not None, f"{opcode} has no circuit, which should have been said before"
-            found = self._found[key] = lower_region(region, FORM)
+            found = self._found[key] = lower_region(region, UNROLLED)
         return found

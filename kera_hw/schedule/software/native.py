@@ -11,7 +11,7 @@ from kera_hw.legal.native import CAPABILITIES, Native
 from kera_hw.loops.program import LoopProgram
 from kera_hw.loops.transforms.planner import planned
 from kera_hw.lower.export import lower_with_updates
-from kera_hw.lower.form import Form
+from kera_hw.lower.options import LoweringOptions
 from kera_hw.schedule.software.blocks import Blocks, in_blocks
 from kera_hw.schedule.software.chains import chains_in_registers, constants_ahead
 from kera_hw.schedule.software.edges import edges_apart
@@ -51,7 +51,7 @@ def native_blocks(
 
 def _lowered(export: Export, graph: Graph | None, registers: Registers | None) -> LoopProgram:
     origins, scopes = (graph.origins, graph.scopes) if graph is not None else (None, None)
-    lowered, _ = lower_with_updates(export, origins, scopes, Form(roomy=registers is not None))
+    lowered, _ = lower_with_updates(export, origins, scopes, LoweringOptions(roomy=registers is not None))
     return lowered
 
 

@@ -8,7 +8,7 @@ from kera_hw.ops.spec import Expansion
 
 
 @dataclass(frozen=True)
-class Form:
+class LoweringOptions:
     """What is free in a program.
 
     ``expanding``: operations that are written out by their expansions, ``expansions`` those that take the
@@ -25,8 +25,8 @@ class Form:
     most: int | None = None
 
 
-PLAIN = Form()
+PLAIN = LoweringOptions()
 
 
 class TooLong(Exception):
-    """A program has more statements than its form allows."""
+    """A program has more statements than its options allow."""
