@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -17,10 +18,11 @@ import numpy as np
 
 from kera_hw.cpu_gpu.memory import CodeMemory
 
+TUPLE_SIZE, TUPLE_ITEMS = 16, 24
 OBJECT_TYPE, DATA, RANK, DIMENSIONS, DESCR, FLAGS = 8, 16, 24, 32, 56, 64
 SCALAR_VALUE = 16
 CONTIGUOUS, WRITEABLE = 0x1, 0x400
-_FASTCALL = 0x80
+_FASTCALL, _WITH_KEYWORDS = 0x80, 0x2
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,27 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
+class Keywords:
+    """Arguments by name, in this order; the names are interned. With others, and while ``turn`` is held,
+    ``otherwise`` is called."""
+
+    names: tuple[str, ...]
+    turn: Any
+    otherwise: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The same as addresses: of the names, of the byte that says whether a turn is taken, of what is called
+    otherwise and of the function that calls it (``PyObject_Vectorcall``)."""
+
+    names: tuple[int, ...]
+    held: int
+    otherwise: int
+    call: int
+
+
+@dataclass(frozen=True, slots=True)
 class Door:
     """``leaves``: parameters, then the result. ``places`` is a table of their addresses, for the kernel."""
 
@@ -42,6 +65,7 @@ class Door:
     kernel: int
     memory: int
     places: int
+    named: Named | None = None
 
 
 class _Method(ctypes.Structure):
@@ -52,14 +76,16 @@ class _Method(ctypes.Structure):
 
 
 class Doorway:
-    """``call``: takes what the leaves are, an array for the result, and what it gives back if it refuses.
+    """``call``: takes what the leaves are, an array for the result, and what it gives back if it refuses; or
+    the same by ``keywords``, but for the last.
 
     ``used``: what has to stay as long as it may be called.
     """
 
-    def __init__(self, code: bytes, *used: object) -> None:
+    def __init__(self, code: bytes, keywords: bool, *used: object) -> None:
         memory = CodeMemory(code)
-        method = _Method(b"kernel", memory.address, _FASTCALL, None)
+        flags = _FASTCALL | (_WITH_KEYWORDS if keywords else 0)
+        method = _Method(b"kernel", memory.address, flags, None)
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
         # What it is a method of has the reference to all that it needs.
@@ -72,6 +98,32 @@ def leaf_of(dtype: np.dtype[Any], shape: tuple[int, ...] | None, written: bool =
         return Leaf(id(dtype.type))
     size_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     return Leaf(id(np.ndarray), id(dtype), shape, size_bytes, CONTIGUOUS | (WRITEABLE if written else 0))
+
+
+def named(keywords: Keywords) -> Named | None:
+    """Where the code finds what it needs of keywords; None where locks do not show whether they are held."""
+    byte = held_byte()
+    call = ctypes.cast(ctypes.pythonapi.PyObject_Vectorcall, ctypes.c_void_p).value
+    if byte is None or call is None:
+        return None
+    return Named(tuple(map(id, keywords.names)), id(keywords.turn) + byte, id(keywords.otherwise), call)
+
+
+@cache
+def held_byte() -> int | None:
+    """Where in a lock of Python's there is a byte that is 1 while it is held, and else 0: found by trial."""
+    lock = threading.Lock()
+    size_bytes = lock.__sizeof__()
+    free, held = list[bytes](), list[bytes]()
+    for _ in range(2):
+        free.append(ctypes.string_at(id(lock), size_bytes))
+        with lock:
+            held.append(ctypes.string_at(id(lock), size_bytes))
+    places = [
+        k for k in range(size_bytes)
+        if all(image[k] == 0 for image in free) and all(image[k] == 1 for image in held)
+    ]
+    return places[0] if len(places) == 1 else None
 
 
 @cache
@@ -94,6 +146,7 @@ def fields_are_known() -> bool:
         and _word(scalar, OBJECT_TYPE) == id(np.float64)
         and _word(scalar, SCALAR_VALUE, ctypes.c_double) == 0.3
         and _counts_references()
+        and _word(("a", "b"), TUPLE_SIZE) == 2 and _word(("a", array), TUPLE_ITEMS + 8) == id(array)
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kera_hw.cpu_gpu.architectures import ARCHITECTURES, LEVELS, host_architecture, host_features
-from kera_hw.cpu_gpu.doorway import Door, Doorway, Leaf, fields_are_known
+from kera_hw.cpu_gpu.doorway import Door, Doorway, Keywords, Leaf, fields_are_known, named
 from kera_hw.cpu_gpu.machine.finish import Machine
 from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.cpu_gpu.memory import CodeMemory
@@ -130,13 +130,16 @@ class Instance:
         """The function and its memory: (items, addresses of leaves, memory)."""
         return self._call, self._memory
 
-    def doorway(self, leaves: Sequence[Leaf]) -> Doorway | None:
+    def doorway(self, leaves: Sequence[Leaf], keywords: Keywords | None = None) -> Doorway | None:
         """A way for Python to call it with one item in arrays, where there is one."""
         if self.function.level.architecture != "x86-64" or not fields_are_known():
             return None
+        names = None if keywords is None else named(keywords)
+        if keywords is not None and names is None:
+            return None
         places = (ctypes.c_void_p * len(leaves))()
-        door = Door(tuple(leaves), self.code_address, self._memory, ctypes.addressof(places))
-        return Doorway(doorway_code(door), self, places)
+        door = Door(tuple(leaves), self.code_address, self._memory, ctypes.addressof(places), names)
+        return Doorway(doorway_code(door), keywords is not None, self, places, keywords)
 
     @property
     def code_address(self) -> int:

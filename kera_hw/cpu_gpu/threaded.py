@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kera_hw.cpu_gpu.doorway import Doorway, Leaf
+from kera_hw.cpu_gpu.doorway import Doorway, Keywords, Leaf
 from kera_hw.cpu_gpu.engine import (
     Array,
     CpuFunction,
@@ -110,8 +110,8 @@ class Threaded:
     def entry(self) -> tuple[Call, int]:
         return self._whole.entry if self._one is None else (self._one.run, 0)
 
-    def doorway(self, leaves: Sequence[Leaf]) -> Doorway | None:
-        return self._whole.doorway(leaves) if self._one is None else None
+    def doorway(self, leaves: Sequence[Leaf], keywords: Keywords | None = None) -> Doorway | None:
+        return self._whole.doorway(leaves, keywords) if self._one is None else None
 
     def reset(self) -> None:
         self._whole.reset()

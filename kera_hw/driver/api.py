@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 DirectCall = Callable[[Mapping[str, Any], Any], Any]
-QuickCall = Callable[[Mapping[str, Any]], Any]
+QuickCall = Callable[[Callable[..., Any]], Callable[..., Any] | None]
 
 
 class Function:
@@ -38,9 +38,10 @@ class Function:
         self._fingerprint = Graph([export]).fingerprint
         self._export = export
         self._executor = executor
-        self._takes_out = all(name != "out" for name, _ in export.params)
-        self._direct: DirectCall | None = getattr(executor, "direct", None)
-        self._quick: QuickCall | None = getattr(executor, "quick", None) if self._takes_out else None
+        self._takes_out = _takes_out(export)
+        plain = _Call(export, executor)
+        quick: QuickCall | None = getattr(executor, "quick", None) if self._takes_out else None
+        self._call: Callable[..., Any] = (quick(plain) if quick is not None else None) or plain
 
     def __repr__(self) -> str:
         plan = self._executor.plan
@@ -61,23 +62,14 @@ class Function:
         """What the target decided, as plain data."""
         return Facts(self._executor.plan)
 
-    def __call__(self, /, **inputs: Any) -> Any:
+    @property
+    def __call__(self) -> Callable[..., Any]:
         """One item; a stream's item is the first after reset. Raises KeraError for values that do not fit.
 
-        ``out``, unless a parameter is called so, is an array for the result, which is written there.
+        Arguments are given by name. ``out``, unless a parameter is called so, is an array for the result,
+        which is written there.
         """
-        if self._quick is not None:
-            found = self._quick(inputs)
-            if found is not NotImplemented:
-                return found
-        out = inputs.pop("out", None) if self._takes_out else None
-        if self._direct is not None:
-            found = self._direct(inputs, out)
-            if found is not NotImplemented:
-                return found
-        if out is not None:
-            self._check_out(out, None)
-        return _into(out, _first_item(self._executor.run(_one_item(self._export, inputs), 1)))
+        return self._call
 
     def batch(self, /, **inputs: Any) -> Any:
         """Many items along the leading axis; for a stream they are one sequence from reset.
@@ -87,22 +79,47 @@ class Function:
         out = inputs.pop("out", None) if self._takes_out else None
         items = _batch_size(self._export, inputs)
         if out is not None:
-            self._check_out(out, items)
+            _check_out(self._export, out, items)
         return _into(out, self._executor.run(inputs, items))
 
-    def _check_out(self, out: object, items: int | None) -> None:
-        """Raises KeraError (K0917) for what can't take the results."""
-        kind = self._export.result
-        if leaf_types(kind) != (kind,):
-            message = f"`{self.name}` gives {kind}, which is no single array for `out`."
-            raise KeraError([Diagnostic("K0917", message)])
-        shape = (*(() if items is None else (items,)), *shape_of(kind))
-        dtype = numpy_dtype(element_type(kind))
-        if not shape or not fits(out, dtype, shape):
-            wanted = f"an array of shape {shape} and dtype {dtype}, contiguous and writable"
-            wanted = wanted if shape else "nothing, since the result is a scalar"
-            message = f"`out` of `{self.name}` takes {wanted}, but got {_shown_array(out)}."
-            raise KeraError([Diagnostic("K0917", message)])
+
+class _Call:
+    """One item through Python, whatever the arguments are."""
+
+    def __init__(self, export: Export, executor: Executor) -> None:
+        self._export, self._executor = export, executor
+        self._takes_out = _takes_out(export)
+        self._direct: DirectCall | None = getattr(executor, "direct", None)
+
+    def __call__(self, /, **inputs: Any) -> Any:
+        out = inputs.pop("out", None) if self._takes_out else None
+        if self._direct is not None:
+            found = self._direct(inputs, out)
+            if found is not NotImplemented:
+                return found
+        if out is not None:
+            _check_out(self._export, out, None)
+        return _into(out, _first_item(self._executor.run(_one_item(self._export, inputs), 1)))
+
+
+def _takes_out(export: Export) -> bool:
+    """Whether `out` says where results go: no parameter is called so."""
+    return all(name != "out" for name, _ in export.params)
+
+
+def _check_out(export: Export, out: object, items: int | None) -> None:
+    """Raises KeraError (K0917) for what can't take the results."""
+    kind = export.result
+    if leaf_types(kind) != (kind,):
+        message = f"`{export.name}` gives {kind}, which is no single array for `out`."
+        raise KeraError([Diagnostic("K0917", message)])
+    shape = (*(() if items is None else (items,)), *shape_of(kind))
+    dtype = numpy_dtype(element_type(kind))
+    if not shape or not fits(out, dtype, shape):
+        wanted = f"an array of shape {shape} and dtype {dtype}, contiguous and writable"
+        wanted = wanted if shape else "nothing, since the result is a scalar"
+        message = f"`out` of `{export.name}` takes {wanted}, but got {_shown_array(out)}."
+        raise KeraError([Diagnostic("K0917", message)])
 
 
 class Stream:

@@ -8,15 +8,16 @@ says what is wrong. A NaN may have any bits: native programs look no closer at t
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any, cast
+from functools import partial
+from threading import Lock
+from typing import Any, Protocol, cast
 
 import numpy as np
 
-from kera_hw.cpu_gpu.doorway import Doorway, Leaf, leaf_of
+from kera_hw.cpu_gpu.doorway import Doorway, Keywords, Leaf, leaf_of
 from kera_hw.driver.values import Array
 from kera_hw.graph import Export
 from kera_hw.types import (
@@ -31,7 +32,15 @@ from kera_hw.types import (
 )
 
 Call = Callable[[int, Any, int], None]
-OpenDoor = Callable[[Sequence[Leaf]], Doorway | None]
+
+
+class OpenDoor(Protocol):
+    """As of ``cpu_gpu.engine.Instance``."""
+
+    def __call__(self, leaves: Sequence[Leaf], keywords: Keywords | None = None) -> Doorway | None: ...
+
+
+
 _CELL = ctypes.c_char
 _REFUSED = object()
 _MOST_WAITED_FOR_BYTES = 1 << 20
@@ -65,11 +74,13 @@ class Direct:
             if port.cell is not None:
                 self._places[k] = port.cell.ctypes.data
         self._doorway: Doorway | None = None
+        self._open_door: Callable[[Keywords], Doorway | None] | None = None
         small = sum(port.size_bytes for port in (*ports, result)) <= _MOST_WAITED_FOR_BYTES
         if open_door is not None and result.cell is None and small:
             leaves = [leaf_of(port.dtype, None if port.cell is not None else port.shape) for port in ports]
             leaves.append(leaf_of(result.dtype, result.shape, written=True))
             self._doorway = open_door(leaves)
+            self._open_door = partial(open_door, leaves)
 
     def call(self, inputs: Mapping[str, Any], out: Array | None) -> Any:
         """One item's result; NotImplemented where that is for the other way."""
@@ -101,25 +112,14 @@ class Direct:
         except (KeyError, OverflowError):
             return NotImplemented
 
-    def quick(self, turn: AbstractContextManager[object]) -> Callable[[Mapping[str, Any]], Any] | None:
-        """The shortest way through the doorway, for arguments with `out`, in its turn; NotImplemented where
-        something is not as the code takes it."""
-        if self._doorway is None:
+    def quick(self, turn: Lock, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
+        """The shortest way: calls with parameters and `out` by name, in that order. Others, those with values
+        that are not as the code takes them, and all while the turn is taken, go ``otherwise``."""
+        if self._open_door is None:
             return None
-        names = (*self._names, "out")
-        count, values_of, call = len(names), itemgetter(*names), self._doorway.call
-
-        def called(inputs: Mapping[str, Any]) -> Any:
-            if len(inputs) != count:
-                return NotImplemented
-            try:
-                values = values_of(inputs)
-            except KeyError:
-                return NotImplemented
-            with turn:
-                return call(*values, NotImplemented)
-
-        return called if count > 1 else None
+        names = tuple(map(sys.intern, (*self._names, "out")))
+        doorway = self._open_door(Keywords(names, turn, otherwise))
+        return None if doorway is None else doorway.call
 
     def _meets_params(self, out: int) -> bool:
         """Whether results there would be written over what is still to be read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -63,7 +63,6 @@ class SoftwareExecutor:
         entry: tuple[Call, int] | None = getattr(instance, "entry", None)
         door: OpenDoor | None = getattr(instance, "doorway", None)
         self._straight = None if entry is None else direct_of(self._export, *entry, door)
-        self.quick = None if self._straight is None else self._straight.quick(self._turn)
 
     def direct(self, inputs: Mapping[str, Any], out: Any) -> Any:
         """One item's result where arguments are as the code takes them; NotImplemented for others."""
@@ -71,6 +70,11 @@ class SoftwareExecutor:
             return NotImplemented
         with self._turn:
             return self._straight.call(inputs, out)
+
+    def quick(self, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
+        """What to call for one item by name, where there is something shorter; ``otherwise`` is what it calls
+        itself where arguments are not as the code takes them."""
+        return None if self._straight is None else self._straight.quick(self._turn, otherwise)
 
     def run(self, inputs: Mapping[str, Any], batch: int) -> Any:
         with self._turn:

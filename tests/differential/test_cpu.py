@@ -4,8 +4,10 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import kera_hw
 from kera_hw.cpu_gpu.architectures import LEVELS, isa_letters
 from kera_hw.cpu_gpu.engine import Instance, best_level, compile_export, missing_features
 from kera_hw.cpu_gpu.riscv64.machine import RVV
@@ -101,6 +103,38 @@ def test_counts_of_shifts_stay_while_operands_are_fetched() -> None:
     export = to_compile(graph, graph.exports[0])
     made = compile_export(export, False, SSE2)
     assert made.machine.slots > 10 and differing(export, made, Instance, ITEMS, 1) == []
+
+
+LONG = """
+pub fn floats(x: [f32; 4501]) -> [f32; 4501] { max(x, 0f32) * 3f32 }
+pub fn doubles(x: [f64; 2333]) -> [f64; 2333] { x + 1f64 }
+pub fn bytes(x: [u8; 20000]) -> [u8; 20000] { x ^ 85 }
+pub fn wider(x: [i16; 5000]) -> [i32; 5000] { x as i32 }
+"""
+LEAVES = {
+    "floats": (np.float32, 4501), "doubles": (np.float64, 2333), "bytes": (np.uint8, 20000),
+    "wider": (np.int16, 5000),
+}
+
+
+@pytest.mark.parametrize("level", X86_LEVELS, ids=lambda level: level.name)
+def test_long_results_anywhere_in_a_line_of_the_cache(level: X86Level, tmp_path: Path) -> None:
+    """Also between elements; nothing beside them is written."""
+    if missing_features(level):
+        pytest.skip(f"the processor lacks {missing_features(level)}")
+    path = tmp_path / "f.kera"
+    path.write_text(LONG, encoding="utf-8")
+    program = kera_hw.load(path)
+    for name, (dtype, count) in LEAVES.items():
+        x = (np.arange(count) - count // 2).astype(dtype)
+        wanted = program.function(name, "interp")(x=x)
+        function = program.function(name, level.name)
+        for offset in (*range(0, 64, wanted.itemsize), 1, 63):
+            room = np.full(wanted.nbytes + 256, 0xA5, np.uint8)
+            first = 64 - room.ctypes.data % 64 + offset
+            out = room[first : first + wanted.nbytes].view(wanted.dtype)
+            assert function(x=x, out=out) is out and out.tobytes() == wanted.tobytes(), (name, offset)
+            assert (room[:first] == 0xA5).all() and (room[first + wanted.nbytes :] == 0xA5).all()
 
 
 def test_another_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,6 +45,8 @@ def test_extremes_and_selections_of_floats(
     tensor = f"[{kind}; {LANES}]"
     bodies = [
         "(min(a, b), max(a, b))",
+        f"(max(a, 0{kind}), max(0{kind}, b))",
+        f"(min(a, -0{kind}), min(-0{kind}, b))",
         "(if a < b { a } else { b }, if a < b { b } else { a })",
         "(if a > b { a } else { b }, if a > b { b } else { a })",
         "(if a <= b { a } else { b }, if a >= b { b } else { a })",

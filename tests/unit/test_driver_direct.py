@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -201,6 +202,57 @@ def test_code_looks_at_arrays_itself(doorway: Callable[..., Any]) -> None:
     one, two = side[:12].reshape(3, 4), side[12:].reshape(3, 4)
     one[:] = X
     assert doorway(one, a, two, no) is two and _same(two, X * a)
+
+
+def _identities(call: tuple[Any, ...]) -> tuple[list[int], list[tuple[str, int]]]:
+    """Of the arguments of a call."""
+    args, named = call
+    return [id(one) for one in args], [(name, id(one)) for name, one in named.items()]
+
+
+@some_level
+def test_code_is_called_by_names(program: Program) -> None:
+    """With other arguments, or in another's turn, what was told is called with them as they are."""
+    executor: Any = program.function("scaled", "cpu")._executor  # pyright: ignore[reportPrivateUsage]
+    others: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+    def otherwise(*args: Any, **named: Any) -> str:
+        others.append((args, named))
+        return "otherwise"
+
+    call = executor.quick(otherwise)
+    if call is None:
+        pytest.skip("other objects, or another processor, than the way is for")
+    a, out = np.float32(0.1), np.empty((3, 4), np.float32)
+    before = [sys.getrefcount(one) for one in (X, a, out)]
+    for _ in range(3):
+        assert call(x=X, a=a, out=out) is out
+    assert _same(out, X * a) and not others
+    refused: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+        ((), {}), ((X, a, out), {}), ((X,), {"a": a, "out": out}), ((), {"a": a, "x": X, "out": out}),
+        ((), {"x": X, "a": a}), ((), {"x": X, "b": a, "out": out}),
+        ((), {"x": X, "a": a, "out": out, "more": 1}),
+        ((), {"x": X, "a": 1, "out": out}), ((), {"x": X[:2], "a": a, "out": out}),
+        ((), {"x": X, "a": a, "out": None}), ((), {"x": out, "a": a, "out": out}),
+    ]
+    assert {call(*one[0], **one[1]) for one in refused} == {"otherwise"}
+    with executor._turn:
+        assert call(x=X, a=a, out=out) == "otherwise"
+    wanted = [*refused, ((), {"x": X, "a": a, "out": out})]
+    assert list(map(_identities, others)) == list(map(_identities, wanted))
+    assert call(x=X, a=a, out=out) is out
+    del others[:], refused[:], wanted[:]
+    assert before == [sys.getrefcount(one) for one in (X, a, out)]
+
+
+@some_level
+def test_a_function_goes_with_its_last_reference(program: Program) -> None:
+    """What it calls refers to nothing that refers back."""
+    scaled = program.function("scaled", "cpu")
+    executor = weakref.ref(scaled._executor)  # pyright: ignore[reportPrivateUsage]
+    assert scaled(x=X, a=np.float32(2), out=np.empty((3, 4), np.float32))[0, 1] == 2
+    del scaled
+    assert executor() is None
 
 
 @some_level

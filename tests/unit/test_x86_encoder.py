@@ -19,7 +19,7 @@ _SPOKEN = {
     "movi": "mov", "movzx8": "movzx", "movzx16": "movzx", "movsx8": "movsx", "movsx16": "movsx",
     "store8": "mov", "store16": "mov", "rolcl": "rol", "rorcl": "ror", "shlcl": "shl",
     "shrcl": "shr", "sarcl": "sar", "vmovd_g": "vmovd", "vmovq_g": "vmovq",
-    "imuli": "imul", "kmovq_k": "kmovq", "kmovq_g": "kmovq",
+    "imuli": "imul", "jump": "jmp", "kmovq_k": "kmovq", "kmovq_g": "kmovq",
     **{f"vp{verb}.z": f"vp{verb}q" for verb in ("and", "andn", "or", "xor")},
     **{f"vround{kind}.z": f"vrndscale{kind}" for kind in ("ps", "pd", "ss", "sd")}, "vmovdqu.z": "vmovdqu64",
 }

@@ -10,6 +10,7 @@ from kera_hw.cpu_gpu.select.addresses import Scope
 from kera_hw.cpu_gpu.select.isa import Isa
 from kera_hw.cpu_gpu.select.straight import Held, Straight
 from kera_hw.loops.program import (
+    Affine,
     Alloc,
     Block,
     Carried,
@@ -17,6 +18,7 @@ from kera_hw.loops.program import (
     If,
     Load,
     LoopProgram,
+    Op,
     Operand,
     Statement,
     Store,
@@ -25,13 +27,15 @@ from kera_hw.loops.program import (
     blocks_of,
 )
 from kera_hw.schedule.software.interleaving import Side, side_by_side
-from kera_hw.schedule.software.layout import Layout
+from kera_hw.schedule.software.layout import Layout, element_bytes
 from kera_hw.schedule.software.statements import results_of
-from kera_hw.schedule.software.vector_loops import Plan, VectorLoop
+from kera_hw.schedule.software.vector_loops import Plan, VectorLoop, flat_terms
 from kera_hw.types import BoolType
 
 _MOST_AGAIN = 64
 """Statements of a loop whose last rounds are written for ever shorter vectors."""
+_LEAST_WHOLE_BYTES = 1 << 14
+"""Stored by a loop that begins with single rounds, so that its vectors lie in lines of the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,9 @@ class Body(Straight):
             self.strips(vector, self.isa.number(0), loop.count, loop.body)
             return
         if vector is not None:
+            if (start := self._whole_from(loop, vector)) is not None:
+                self._some_rounds(Part(loop, start, self.isa.number(loop.count)), vector)
+                return
             done = 0
             for side in self.widths(vector, loop.body):
                 step = vector.count * side.copies
@@ -123,6 +130,29 @@ class Body(Straight):
             self._counted(loop, 0, loop.count, 1)
         self._hand_out(loop.carried)
 
+    def _whole_from(self, loop: For, vector: VectorLoop) -> VReg | None:
+        """The round from which on vectors are stored to places of their size, with the ones before it done;
+        None where that is of no use."""
+        body = loop.body.body
+        if len(body) > _MOST_AGAIN or not all(isinstance(item, Op | Load | Store) for item in body):
+            return None
+        for store in (item for item in body if isinstance(item, Store)):
+            buffer = self._buffers[store.buffer]
+            each = element_bytes(buffer.element)
+            _, terms = flat_terms(buffer, store.index)
+            if buffer.name not in self._ports or terms.get(loop.var) != 1:
+                continue
+            if each * vector.count * 8 != self.isa.vector_bits or each * loop.count < _LEAST_WHOLE_BYTES:
+                continue
+            at_first = tuple(part.replace({loop.var: Affine(0)}) for part in store.index)
+            rounds = self.isa.rounds_to_whole(self._place(buffer, at_first), each)
+            if rounds is not None:
+                first = self.isa.number(0)
+                with self.any_from(first, rounds):
+                    self._counted(loop, first, rounds, 1)
+            return rounds
+        return None
+
     def _some_rounds(self, part: Part, vector: VectorLoop | None) -> None:
         """Vectors of rounds side by side, then one by one, then the rounds that are left."""
         loop, first = part.loop, part.first
@@ -133,12 +163,17 @@ class Body(Straight):
         for side in self.widths(vector, loop.body) if vector is not None else ():
             assert vector is not None
             step = vector.count * side.copies
-            whole = self.isa.multiple_below(part.end, step)
+            whole = self._whole_steps(first, part.end, step)
             with self.lanes(vector), self.side_by_side(side), self.any_from(first, whole):
                 self._counted(loop, first, whole, step)
             first = whole
         with self.any_from(first, part.end):
             self._counted(loop, first, part.end, 1)
+
+    def _whole_steps(self, first: VReg, end: VReg, step: int) -> VReg:
+        """Where the last step of so many rounds ends that goes no further than the end."""
+        rounds = self.isa.sum_of(end, self.isa.times(first, -1), 1, 0)
+        return self.isa.sum_of(first, self.isa.multiple_below(rounds, step), 1, 0)
 
     @contextmanager
     def any_from(self, first: VReg, end: VReg) -> Generator[None]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from kera_hw.cpu_gpu.machine.code import Code, Operand, RegClass, VReg
+from kera_hw.cpu_gpu.machine.code import Code, Mem, Operand, RegClass, VReg
 from kera_hw.cpu_gpu.machine.level import Level
 from kera_hw.cpu_gpu.select.isa import Arg, Known, Splat, width_of
 from kera_hw.legal.native import Signature
@@ -36,6 +36,10 @@ class AnyEmitter(Generic[LevelT]):
 
     def vector_register(self) -> VReg:
         return self.code.vreg(RegClass.VECTOR)
+
+    def rounds_to_whole(self, place: Mem, each: int) -> VReg | None:
+        """Vectors of 128 bits mostly lie within a line of the cache: allocators align to them."""
+        return None
 
 
 class WordEmitter(AnyEmitter[Level]):

@@ -14,8 +14,11 @@ from kera_hw.cpu_gpu.doorway import (
     OBJECT_TYPE,
     RANK,
     SCALAR_VALUE,
+    TUPLE_ITEMS,
+    TUPLE_SIZE,
     Door,
     Leaf,
+    Named,
 )
 from kera_hw.cpu_gpu.machine.code import Fixed, Inst, Label, Mark, Mem, Operand, RegClass
 from kera_hw.cpu_gpu.machine.finish import assembled
@@ -24,13 +27,20 @@ from kera_hw.cpu_gpu.x86_64.finish import X86Backend
 from kera_hw.cpu_gpu.x86_64.machine import AVX2, RAX, RCX, RDI, RDX, RSI
 
 _R8, _PLACES = Fixed(8, RegClass.GENERAL), Fixed(11, RegClass.GENERAL)
+_GIVEN = (RSI, RDX, RCX)
+"""Arguments of the call, but for the first."""
 _WORD_BYTES = 8
 _REFUSE = Label(1)
 
 
 def doorway_code(door: Door) -> bytes:
-    """``(self, arguments, count)``: arguments are leaves, then the result's array, then what refuses."""
+    """``(self, arguments, count)``: arguments are leaves, then the result's array, then what refuses. With
+    names, ``(self, arguments, count, names)``: of the count none, by name leaves and the result's array."""
     write = _Writing()
+    for register in _GIVEN:
+        write("push", register)  # the stack is aligned for a call now
+    if door.named is not None:
+        write.check_names(door.named)
     write("movabs", _PLACES, door.places)
     for k, leaf in enumerate(door.leaves):
         write("mov", RAX, Mem(RSI, offset=_WORD_BYTES * k))
@@ -38,16 +48,21 @@ def doorway_code(door: Door) -> bytes:
         write("mov", Mem(_PLACES, offset=_WORD_BYTES * k), RAX)
     *params, result = door.leaves
     write.check_apart(params, result)
-    write("push", RSI)  # the stack is aligned for a call now
     write("movi", RDI, 1, size_bits=32)
     write("mov", RSI, _PLACES)
     write("movabs", RDX, door.memory)
     write("movabs", RAX, door.kernel)
     write("call", RAX)
-    write("pop", RSI)
+    write.take_given()
     write.give(len(params))
     write.items.append(Mark("label", _REFUSE))
-    write.give(len(door.leaves))
+    write.take_given()
+    if door.named is None:
+        write.give(len(door.leaves))
+    else:
+        write("movabs", RDI, door.named.otherwise)
+        write("movabs", RAX, door.named.call)
+        write("jump", RAX)
     return assembled(write.items, X86Backend(AVX2))
 
 
@@ -62,6 +77,27 @@ class _Writing:
     def _refuse_unless(self, register: Fixed, address: int) -> None:
         self("movabs", _R8, address)
         self("cmp", _R8, register)
+        self("jne", _REFUSE)
+
+    def take_given(self) -> None:
+        for register in reversed(_GIVEN):
+            self("pop", register)
+
+    def check_names(self, named: Named) -> None:
+        """Arguments have these names, in this order, and it is nobody's turn."""
+        self("test", RDX, RDX)
+        self("jne", _REFUSE)
+        self("test", RCX, RCX)
+        self("je", _REFUSE)
+        self("mov", RAX, Mem(RCX, offset=TUPLE_SIZE))
+        self("cmpi", RAX, len(named.names))
+        self("jne", _REFUSE)
+        for k, name in enumerate(named.names):
+            self("mov", RAX, Mem(RCX, offset=TUPLE_ITEMS + _WORD_BYTES * k))
+            self._refuse_unless(RAX, name)
+        self("movabs", RAX, named.held)
+        self("movzx8", RAX, Mem(RAX), size_bits=32)
+        self("test", RAX, RAX)
         self("jne", _REFUSE)
 
     def check(self, leaf: Leaf) -> None:

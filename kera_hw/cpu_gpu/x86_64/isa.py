@@ -70,6 +70,15 @@ class X86(Emitter):
     def multiple_below(self, register: Reg, step: int) -> VReg:
         return self.changed("andi", register, -step)
 
+    def rounds_to_whole(self, place: Mem, each: int) -> VReg | None:
+        """A store over two lines of the cache takes twice the time."""
+        if self.vector_bits == 128:
+            return None
+        found = self.changed("neg", self.gives("lea", place))
+        self.put("andi", found, self.vector_bits // 8 - 1)
+        self.put("shri", found, each.bit_length() - 1)
+        return found
+
     def branch_below(self, register: Reg, end: Reg | int, label: Label) -> None:
         if isinstance(end, int) and end in _NEAR:
             self.put("cmpi", register, end)

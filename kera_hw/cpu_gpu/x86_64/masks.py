@@ -155,19 +155,13 @@ def _extreme(verb: str) -> Rule:
     return rule
 
 
-def _bounded(verb: str) -> Rule:
-    inner = vectors.RULES[f"floating.{verb}"]
-
-    def rule(at: Lanes) -> tuple[VReg, int] | None:
-        bound = vectors.bound_of(at)
-        if bound is None or not bound[1]:
-            return inner(at)
-        value, limit, kind = at.get(1 - bound[0]), at.last(bound[0]), "ps" if at.width == 32 else "pd"
-        condition = FLOAT_CONDITIONS[vectors.BEYOND[verb]]
-        by = at.to.mgives(f"vcmp{kind}", value, limit, condition, size_bits=at.length)
-        return blended(at, at.kind, value, limit, by), 0
-
-    return rule
+def _minimum(at: Lanes) -> tuple[VReg, int] | None:
+    bound = vectors.bound_of(at)
+    if bound is None or not bound[1]:
+        return vectors.RULES["floating.min"](at)
+    value, limit, kind = at.get(1 - bound[0]), at.last(bound[0]), "ps" if at.width == 32 else "pd"
+    by = at.to.mgives(f"vcmp{kind}", value, limit, FLOAT_CONDITIONS["ge"], size_bits=at.length)
+    return blended(at, at.kind, value, limit, by), 0
 
 
 def _absolute(at: Lanes) -> tuple[VReg, int] | None:
@@ -227,6 +221,6 @@ RULES: Mapping[str, Rule] = {
     **{f"bits.{verb}": _shift(verb) for verb in ("shl", "shr")},
     "integer.min": _extreme("min"), "integer.max": _extreme("max"), "integer.abs": _absolute,
     "integer.mul": _product,
-    **{f"floating.{verb}": _bounded(verb) for verb in ("min", "max")},
+    "floating.min": _minimum,
 }
 """By operation of the registry."""

@@ -330,13 +330,17 @@ def bounded(at: Lanes, verb: str) -> VReg | None:
     k, ties = bound
     if not ties:
         return at.gives(f"v{verb}{_packed(at.kind)}", at.get(k), at.get(1 - k))
+    if verb == "max":
+        return greater_than_zero(at, k)
     value, limit = at.get(1 - k), at.last(k)
-    beyond = at.gives(f"vcmp{_packed(at.kind)}", value, limit, FLOAT_CONDITIONS[BEYOND[verb]])
+    beyond = at.gives(f"vcmp{_packed(at.kind)}", value, limit, FLOAT_CONDITIONS["ge"])
     return at.gives("vpblendvb", value, limit, beyond)
 
 
-BEYOND = {"min": "ge", "max": "le"}
-"""What holds of a number in whose place its bound goes, which it may equal."""
+def greater_than_zero(at: Lanes, k: int) -> VReg:
+    """The greater of a number and of 0, operand k. Of two zeros vmax may give -0, to which 0 is added."""
+    kind = _packed(at.kind)
+    return at.gives(f"vadd{kind}", at.gives(f"vmax{kind}", at.get(k), at.get(1 - k)), at.last(k))
 
 
 def _minimum(at: Lanes) -> tuple[VReg, int] | None:
