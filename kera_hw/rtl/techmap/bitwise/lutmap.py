@@ -54,10 +54,17 @@ def map_gates(
     cuts = _Mapping(aig, outputs, timings[0], inputs)
     cuts.enumerate()
     found: list[dict[int, Lut]] = []
+    known: dict[tuple[int, tuple[int, ...]], Lut] = {}
     for timing in timings:
         mapping = cuts.for_timing(timing)
         mapping.choose()
-        found.append({node: Lut(leaves, cone_table(aig, node, leaves)) for node, leaves in mapping.chosen()})
+        luts: dict[int, Lut] = {}
+        for place in mapping.chosen():
+            node, leaves = place
+            if place not in known:
+                known[place] = Lut(leaves, cone_table(aig, node, leaves))
+            luts[node] = known[place]
+        found.append(luts)
     return found
 
 
@@ -65,6 +72,7 @@ def cone_table(aig: Aig, root: int, leaves: Sequence[int]) -> int:
     """The table of a node over nodes that cut it off from the leaves."""
     count = len(leaves)
     full = (1 << (1 << count)) - 1
+    kind, left, right = aig.kind, aig.left, aig.right
     values: dict[int, int] = dict(zip(leaves, masks(count)))
     values[0] = 0
     pending = [root]
@@ -73,29 +81,38 @@ def cone_table(aig: Aig, root: int, leaves: Sequence[int]) -> int:
         if node in values:
             pending.pop()
             continue
-        assert aig.kind[node] != LEAF, "the leaves cut the cone off"
-        a, b = aig.left[node], aig.right[node]
-        missing = [x >> 1 for x in (a, b) if x >> 1 not in values]
-        if missing:
-            pending.extend(missing)
+        assert kind[node] != LEAF, "the leaves cut the cone off"
+        a, b = left[node], right[node]
+        x, y = values.get(a >> 1), values.get(b >> 1)
+        if x is None or y is None:
+            pending += [literal >> 1 for literal, value in ((a, x), (b, y)) if value is None]
             continue
-        x = values[a >> 1] ^ (full if a & 1 else 0)
-        y = values[b >> 1] ^ (full if b & 1 else 0)
-        values[node] = x & y if aig.kind[node] == AND else x ^ y
+        if a & 1:
+            x ^= full
+        if b & 1:
+            y ^= full
+        values[node] = x & y if kind[node] == AND else x ^ y
     return values[root]
 
 
 def _kept(found: Mapping[Cut, tuple[float, float]], most: int, already: list[Cut]) -> list[Cut]:
     """Up to ``most`` cuts beside those there, the earliest and the cheapest in turn; (time, cost) of each."""
     early = sorted(found, key=found.__getitem__)
-    cheap = sorted(found, key=lambda cut: (found[cut][1], found[cut][0]))
-    kept = list(already)
+    cheap = sorted(found, key=lambda cut: found[cut][::-1])
+    kept, full = list(already), len(already) + most
     for cut in (cut for pair in zip(early, cheap) for cut in pair):
-        if len(kept) == len(already) + most:
+        if len(kept) == full:
             break
-        if not any(other <= cut for other in kept):
+        for other in kept:
+            if other <= cut:
+                break
+        else:
             kept.append(cut)
     return kept
+
+
+def _sign(node: int) -> int:
+    return 1 << (node & 63)
 
 
 class _Mapping:
@@ -114,6 +131,10 @@ class _Mapping:
         self.arrival = [0.0] * count
         self.flow = [0.0] * count
         self.cuts: list[list[Cut]] = [[] for _ in range(count)]
+        self.signs: list[list[int]] = [[] for _ in range(count)]
+        """Of each cut: its leaves' numbers modulo the bits of a word, as a set of bits. Two cuts have at least
+        as many leaves together as their signs have bits.
+        """
         self.best: list[Cut] = [frozenset()] * count
         self.required = [_NEVER] * count
         self.used = [0] * count
@@ -121,7 +142,7 @@ class _Mapping:
         leaves = [n for n in range(1, count) if aig.kind[n] == LEAF]
         for node, arrival in zip(leaves, timing.arrival_ps):
             self.arrival[node] = arrival
-            self.cuts[node] = [frozenset((node,))]
+            self.cuts[node], self.signs[node] = [frozenset((node,))], [_sign(node)]
 
     def enumerate(self) -> None:
         """The cuts of every node, and the earliest for a start."""
@@ -151,25 +172,34 @@ class _Mapping:
     # Cuts
 
     def _enumerate(self, node: int) -> None:
-        first, second = (self.cuts[x >> 1] for x in (self.aig.left[node], self.aig.right[node]))
+        left, right = self.aig.left[node] >> 1, self.aig.right[node] >> 1
         arrival, flow, most = self.arrival, self.flow, self.inputs
         later, more = self.later, self.more
         found: dict[Cut, tuple[float, float]] = {}
-        for a in first:
-            for b in second:
+        signs: dict[Cut, int] = {}
+        second = list(zip(self.cuts[right], self.signs[right]))
+        for a, sign_a in zip(self.cuts[left], self.signs[left]):
+            for b, sign_b in second:
+                sign = sign_a | sign_b
+                if sign.bit_count() > most:
+                    continue
                 cut = a | b
-                if len(cut) <= most and cut not in found:
-                    late, cost = 0.0, more[len(cut)]
-                    for leaf in cut:
-                        cost += flow[leaf]
-                        if arrival[leaf] > late:
-                            late = arrival[leaf]
-                    found[cut] = (late + later[len(cut)], cost)
+                size = len(cut)
+                if size > most or cut in found:
+                    continue
+                late, cost = 0.0, more[size]
+                for leaf in cut:
+                    cost += flow[leaf]
+                    if arrival[leaf] > late:
+                        late = arrival[leaf]
+                found[cut] = (late + later[size], cost)
+                signs[cut] = sign
         narrow = {cut: figures for cut, figures in found.items() if len(cut) <= self.narrow}
         kept = _kept(narrow, _KEPT, [])
         if len(narrow) < len(found):
             kept = _kept({cut: found[cut] for cut in found if cut not in narrow}, _KEPT_WIDE, kept)
         self.cuts[node] = [*kept, frozenset((node,))]
+        self.signs[node] = [*(signs[cut] for cut in kept), _sign(node)]
         self._settle(node, min(kept, key=found.__getitem__))
 
     def _arrival_of(self, cut: Cut) -> float:
@@ -206,17 +236,20 @@ class _Mapping:
         self._set_required(count=True)
 
     def _set_required(self, count: bool) -> None:
+        used, required, best, delay_ps = self.used, self.required, self.best, self.delay_ps
         for node in reversed(self.nodes):
-            if not self.used[node]:
+            if not used[node]:
                 continue
-            before = self.required[node] - self.delay_ps[len(self.best[node])]
-            for leaf in self.best[node]:
+            before = required[node] - delay_ps[len(best[node])]
+            for leaf in best[node]:
                 if count:
-                    self.used[leaf] += 1
-                self.required[leaf] = min(self.required[leaf], before)
+                    used[leaf] += 1
+                if before < required[leaf]:
+                    required[leaf] = before
         if count:
+            readers = self.readers
             for node in self.nodes:  # what readers there are in the cover guides the next choice
-                self.readers[node] = max(1.0, (self.readers[node] + 2 * self.used[node]) / 3)
+                readers[node] = max(1.0, (readers[node] + 2 * used[node]) / 3)
 
     def _cheapest_by_flow(self, node: int) -> None:
         """The cut of the least flow, then the earliest, of those in time; else the earliest of all."""
@@ -266,20 +299,22 @@ class _Mapping:
 
     def _take(self, cut: Cut) -> float:
         """Use a cut; how many LUTs that adds."""
-        added, pending = self.area[len(cut)], [cut]
+        used, area, best, kind = self.used, self.area, self.best, self.aig.kind
+        added, pending = area[len(cut)], [cut]
         while pending:
             for leaf in pending.pop():
-                if self.used[leaf] == 0 and self.aig.kind[leaf] != LEAF:
-                    added += self.area[len(self.best[leaf])]
-                    pending.append(self.best[leaf])
-                self.used[leaf] += 1
+                if used[leaf] == 0 and kind[leaf] != LEAF:
+                    added += area[len(best[leaf])]
+                    pending.append(best[leaf])
+                used[leaf] += 1
         return added
 
     def _release(self, cut: Cut) -> None:
         """Undo ``_take``."""
+        used, best, kind = self.used, self.best, self.aig.kind
         pending = [cut]
         while pending:
             for leaf in pending.pop():
-                self.used[leaf] -= 1
-                if self.used[leaf] == 0 and self.aig.kind[leaf] != LEAF:
-                    pending.append(self.best[leaf])
+                used[leaf] -= 1
+                if used[leaf] == 0 and kind[leaf] != LEAF:
+                    pending.append(best[leaf])

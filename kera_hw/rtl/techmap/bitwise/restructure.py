@@ -56,11 +56,18 @@ class _Pass:
         return new.swept([literal[x >> 1] ^ (x & 1) for x in self.outputs], self.leaves)
 
     def _enumerate(self, node: int) -> None:
-        first, second = (self.cuts[x >> 1] for x in (self.aig.left[node], self.aig.right[node]))
-        found = {a | b for a in first for b in second}
+        left, right = self.aig.left[node] >> 1, self.aig.right[node] >> 1
+        found = {
+            cut for a in self.cuts[left] for b in self.cuts[right]
+            if len(a) + len(b) <= _NARROW or (not a.isdisjoint(b))
+            if len(cut := a | b) <= _NARROW
+        }
         kept: list[frozenset[int]] = []
-        for cut in sorted((c for c in found if len(c) <= _NARROW), key=lambda c: (len(c), sorted(c))):
-            if not any(other <= cut for other in kept):
+        for cut in sorted(found, key=lambda c: (len(c), sorted(c))):
+            for other in kept:
+                if other <= cut:
+                    break
+            else:
                 kept.append(cut)
         self.cuts[node] = [*kept[:_CUTS], frozenset((node,))]
 
