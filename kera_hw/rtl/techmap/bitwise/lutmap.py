@@ -132,8 +132,9 @@ class _Mapping:
         self.flow = [0.0] * count
         self.cuts: list[list[Cut]] = [[] for _ in range(count)]
         self.signs: list[list[int]] = [[] for _ in range(count)]
-        """Of each cut: its leaves' numbers modulo the bits of a word, as a set of bits. Two cuts have at least
-        as many leaves together as their signs have bits.
+        """Of each cut: its leaves' numbers modulo the bits of a word, as a set of bits.
+
+        Two cuts have at least as many leaves together as their signs have bits.
         """
         self.best: list[Cut] = [frozenset()] * count
         self.required = [_NEVER] * count
