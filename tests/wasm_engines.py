@@ -10,12 +10,11 @@ from pathlib import Path
 
 from kera_hw.graph import Export
 from kera_hw.loops.program import Buffer
-from kera_hw.numerics.arrays import Array
 from kera_hw.wasm import engine
 from kera_hw.wasm.compile import compile_export
 from kera_hw.wasm.program import WasmModule
 from tests import node
-from tests.loop_programs import same_bits
+from tests.alike import Alike
 
 WABT = "wast2json"
 NO_WABT = f"there is no {WABT} (apt-get install wabt)"
@@ -37,24 +36,10 @@ class Made:
         return self.module.vector_loops
 
 
-class Everywhere:
+def everywhere(made: Made) -> Alike:
     """One module in wasmtime, and in Node.js where that is."""
-
-    def __init__(self, made: Made) -> None:
-        self._first = engine.Instance(made.module)
-        self._second = None if node.node() is None else node.Instance(made.module, made.export)
-
-    def reset(self) -> None:
-        self._first.reset()
-        if self._second is not None:
-            self._second.reset()
-
-    def run(self, params: Sequence[Array], items: int) -> list[Array]:
-        found = self._first.run(params, items)
-        if self._second is not None:
-            again = self._second.run(params, items)
-            assert all(same_bits(*pair) for pair in zip(found, again, strict=True)), "engines differ"
-        return found
+    first = engine.Instance(made.module)
+    return Alike([first] if node.node() is None else [first, node.Instance(made.module, made.export)])
 
 
 class Modules:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from kera_hw.cpu_gpu.engine import CpuFunction
 from kera_hw.driver.session import load_program
 from kera_hw.graph import without_probes
 from kera_hw.graph.generate import generatable_ops
@@ -16,6 +17,7 @@ from kera_hw.interp.exports import run_leaves
 from kera_hw.ops.registry import FAMILIES
 from kera_hw.target.coverage import BOUND
 from kera_hw.target.minimal import TYPES, minimal_programs
+from tests.alike import Alike
 from tests.differential.software import (
     ITEMS,
     PROGRAMS,
@@ -31,9 +33,9 @@ from tests.differential.software import (
     ptx_instance,
     results,
 )
-from tests.emulated import PROCESSORS, Processor
+from tests.emulated import BY_LEVEL, Processor
 from tests.loop_programs import inputs_of, random_export, same_bits
-from tests.wasm_engines import Everywhere, Modules
+from tests.wasm_engines import Modules, everywhere
 
 _CHUNKS = 8
 LARGE = ("vector", "sobel")
@@ -50,22 +52,28 @@ class Target(NamedTuple):
 
 
 @pytest.fixture(
-    params=["wasm", "ptx", "amdgcn", *PROCESSORS],
-    ids=lambda item: item if isinstance(item, str) else item.name,
+    params=["wasm", "ptx", "amdgcn", *BY_LEVEL],
+    ids=lambda item: item if isinstance(item, str) else item[0].level.name,
 )
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
     if request.param == "wasm":
         modules = Modules()
-        yield Target(modules.compile, Everywhere)
+        yield Target(modules.compile, everywhere)
         modules.check()
     elif request.param == "ptx":
         yield Target(compile_ptx, ptx_instance, interpreted=True)
     elif request.param == "amdgcn":
         yield Target(partial(compile_amdgcn, processor="gfx942"), amdgcn_instance, 1, True)
     else:
-        processor: Processor = request.param
-        processor.check()
-        yield Target(processor.compiled, processor.instance, processor.graphs)
+        processors: tuple[Processor, ...] = request.param
+        first = processors[0]
+        for one in processors:
+            one.check()
+
+        def instances(made: CpuFunction) -> Alike:
+            return Alike([one.instance(made) for one in processors])
+
+        yield Target(first.compiled, instances, first.graphs)
 
 
 @pytest.mark.parametrize("chunk", range(_CHUNKS))

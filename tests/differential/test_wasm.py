@@ -16,7 +16,7 @@ from kera_hw.wasm.engine import Instance
 from tests.differential.software import SHARED, checked, differing, fir, results
 from tests.loop_programs import inputs_of, same_bits
 from tests.node import ABSENT, node
-from tests.wasm_engines import NO_WABT, WABT, Everywhere, Modules, faults_of
+from tests.wasm_engines import NO_WABT, WABT, Modules, everywhere, faults_of
 
 
 def test_a_batch_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_whole_programs(path: Path | None) -> None:
     loaded, modules = load_program(path), Modules()
     assert loaded.graph is not None
     for export in loaded.graph.exports:
-        assert checked(modules.compile, Everywhere, export, 2, 1) is not None, export.name
+        assert checked(modules.compile, everywhere, export, 2, 1) is not None, export.name
     modules.check()
 
 
@@ -97,9 +97,9 @@ def test_node_is_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = {**scalars.RULES, "integer.add": scalars.RULES["integer.sub"]}
     monkeypatch.setattr(scalars, "RULES", rules)
     wrong = Modules().compile(fir()).module
-    assert differing(fir(), made, Everywhere, 8, 0) == []
-    both = Everywhere(made)
-    both._first = Instance(wrong)  # pyright: ignore[reportPrivateUsage]
+    assert differing(fir(), made, everywhere, 8, 0) == []
+    both = everywhere(made)
+    both.engines[0] = Instance(wrong)  # pyright: ignore[reportPrivateUsage]
     (samples,), _ = inputs_of(fir(), 8, 0)
     with pytest.raises(AssertionError, match="engines differ"):
         both.run([samples], 8)

@@ -211,3 +211,5 @@ def _processors() -> list[Processor]:
 
 
 PROCESSORS = _processors()
+BY_LEVEL = [tuple(one for one in PROCESSORS if one.level == level) for level in LEVELS]
+"""The same with those together that run the same code."""
