@@ -9,6 +9,7 @@ from kera_hw.cpu_gpu.amdgcn.interpreter.machine import Machine as AmdMachine
 from kera_hw.cpu_gpu.gpu.device import Instance
 from kera_hw.cpu_gpu.gpu.kernels import GpuModule
 from kera_hw.cpu_gpu.ptx.compile import compile_export
+from kera_hw.cpu_gpu.ptx.cuda import Driver, Gpu
 from kera_hw.cpu_gpu.ptx.interpreter.machine import Machine
 from kera_hw.driver.session import load_program
 from kera_hw.graph import Export, without_probes
@@ -51,6 +52,11 @@ def ptx_instance(module: GpuModule) -> Instance:
     return Instance(module, Machine(module.text))
 
 
+def on_gpu(driver: Driver, module: GpuModule) -> Instance:
+    """On a GPU of NVIDIA's."""
+    return Instance(module, Gpu(driver, module.text))
+
+
 def compile_amdgcn(export: Export, grids: bool, processor: str = "gfx90a") -> GpuModule:
     """The same for AMD's."""
     return compile_for_amd(export, processor, 2 if grids else MOST_ROUNDS)
@@ -69,8 +75,10 @@ def results(made: Compiled, make: Make, args: Sequence[Array], items: int) -> li
 def differing(export: Export, made: Compiled, make: Make, items: int, seed: int) -> list[int]:
     """Which result leaves are not the reference's, bit for bit."""
     args, _ = inputs_of(export, items, seed)
-    wanted = run_leaves(export, args, items)
-    found = results(made, make, args, items)
+    return _differing(run_leaves(export, args, items), results(made, make, args, items))
+
+
+def _differing(wanted: Sequence[Array], found: Sequence[Array]) -> list[int]:
     return [k for k, pair in enumerate(zip(wanted, found, strict=True)) if not same_bits(*pair)]
 
 
@@ -82,9 +90,11 @@ def checked(compile_: Compile, make: Make, export: Export, items: int, seed: int
     except KeraError as error:
         assert {item.code for item in error.diagnostics} == {"K0701"}
         return None
-    assert differing(export, made, make, items, seed) == []
+    args, _ = inputs_of(export, items, seed)
+    wanted = run_leaves(export, args, items)
+    assert _differing(wanted, results(made, make, args, items)) == []
     if made.vector_loops:
-        assert differing(export, compile_(export, False), make, items, seed) == []
+        assert _differing(wanted, results(compile_(export, False), make, args, items)) == []
     return made
 
 

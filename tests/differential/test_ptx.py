@@ -210,6 +210,9 @@ _TILES = """
 pub fn both(a: [[i8; 32]; 16], b: [[i8; 32]; 24]) -> [[i32; 24]; 16] { matmul(a as i32, transpose(b) as i32) }
 pub fn mixed(a: [[u8; 16]; 8], b: [[i8; 16]; 8]) -> [[i32; 8]; 8] { matmul(a as i32, transpose(b) as i32) }
 pub fn plain(a: [[u8; 48]; 40], b: [[u8; 48]; 8]) -> [[u32; 8]; 40] { matmul(a as u32, transpose(b) as u32) }
+pub fn square(a: [[i8; 32]; 32], b: [[i8; 32]; 32]) -> [[i32; 32]; 32] {
+    matmul(a as i32, transpose(b) as i32)
+}
 pub fn more(a: [[i8; 32]; 16], b: [[i8; 32]; 24]) -> [[i32; 24]; 16] {
     matmul(a as i32, transpose(b) as i32) + [[1; 24]; 16]
 }
@@ -229,7 +232,7 @@ def test_products_of_matrices_in_tiles(tmp_path: Path) -> None:
         reasons[export.name] = {kernel.tiles for kernel in module.kernels}
         assert ("mma.sync" in module.text) == ("" in reasons[export.name])
         assert differing(without_probes(export), module, ptx_instance, 9, 3) == []
-    assert [reasons[name] for name in ("both", "mixed", "plain")] == [{""}] * 3
+    assert [reasons[name] for name in ("both", "mixed", "plain", "square")] == [{""}] * 4
     assert reasons["narrow"] == {"12 by 8 results of 32 products are no tiles of 8 by 8 of 16"}
     assert "" not in reasons["more"] or len(reasons["more"]) > 1
     (kernel,) = compile_export(fir()).kernels

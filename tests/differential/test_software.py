@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from kera_hw.cpu_gpu.engine import CpuFunction
+from kera_hw.cpu_gpu.ptx.cuda import find_gpu
 from kera_hw.driver.session import load_program
 from kera_hw.graph import without_probes
 from kera_hw.graph.generate import generatable_ops
@@ -30,6 +31,7 @@ from tests.differential.software import (
     compile_ptx,
     differing,
     fir,
+    on_gpu,
     ptx_instance,
     results,
 )
@@ -52,7 +54,7 @@ class Target(NamedTuple):
 
 
 @pytest.fixture(
-    params=["wasm", "ptx", "amdgcn", *BY_LEVEL],
+    params=["wasm", "ptx", "gpu", "amdgcn", *BY_LEVEL],
     ids=lambda item: item if isinstance(item, str) else item[0].level.name,
 )
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
@@ -62,6 +64,11 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
         modules.check()
     elif request.param == "ptx":
         yield Target(compile_ptx, ptx_instance, interpreted=True)
+    elif request.param == "gpu":
+        driver = find_gpu()
+        if driver is None:
+            pytest.skip("there is no GPU that takes our PTX")
+        yield Target(compile_ptx, partial(on_gpu, driver), 20)
     elif request.param == "amdgcn":
         yield Target(partial(compile_amdgcn, processor="gfx942"), amdgcn_instance, 1, True)
     else:

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
+from bench import gpu as bench_gpu
 from kera_hw.cpu_gpu.gpu.device import Instance
 from kera_hw.cpu_gpu.ptx import cuda
 from kera_hw.cpu_gpu.ptx.cuda import Driver, Gpu, open_driver
@@ -37,7 +39,8 @@ class FakeDriver:
 
         def call(*args: Any) -> int:
             converted = [kind.from_param(arg) for kind, arg in zip(call.argtypes, args, strict=True)]
-            assert len(converted) == len(cuda._CALLS[name])  # pyright: ignore[reportPrivateUsage]
+            declared = cuda._CALLS.get(name) or call.argtypes  # pyright: ignore[reportPrivateUsage]
+            assert len(converted) == len(declared)
             self.called.append(name)
             if name not in ("cuInit", "cuCtxSetCurrent") and not name.startswith("cuDevice"):
                 assert self.current == _CONTEXT
@@ -101,6 +104,10 @@ class FakeDriver:
     def _cuMemcpyDtoH_v2(self, target: int, address: int, size: int) -> None:
         assert self.machine is not None
         ctypes.memmove(target, self.machine.download(address, size).tobytes(), size)
+
+    def _cuMemcpyDtoDAsync_v2(self, target: int, source: int, size: int, stream: Any) -> None:
+        assert self.machine is not None and stream is None
+        self.machine.upload(target, self.machine.download(source, size))
 
     def _cuLaunchKernel(self, function: int, *rest: Any) -> None:
         assert self.machine is not None
@@ -180,3 +187,43 @@ def test_the_target_says_what_it_runs_on(there: bool, monkeypatch: pytest.Monkey
     values = np.arange(40, dtype=np.int16)
     wanted = load(ROOT / "examples" / "fir.kera").function("fir").batch(x=values)
     assert np.array_equal(function.batch(x=values), wanted)
+
+
+class FakeCublas:
+    """cublasGemmEx as its manual has it, of column-major matrices of bytes."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    def cublasGemmEx(self, handle: Any, *args: Any) -> int:
+        m, n, k, alpha, a, kind_a, lda, b, kind_b, ldb, beta, c, kind_c, ldc, *how = args[2:]
+        assert (args[:2], kind_a, kind_b, kind_c, how) == ((1, 0), 3, 3, 10, [72, -1])
+        assert (alpha._obj.value, beta._obj.value) == (1, 0) and lda == ldb == k and ldc == m
+        first, second = (
+            self.machine.download(place.value, k * count).view(np.int8).reshape(count, k).astype(np.int32)
+            for place, count in ((a, m), (b, n))
+        )
+        self.machine.upload(c.value, np.ascontiguousarray(second @ first.T).view(np.uint8).ravel())
+        return 0
+
+
+def test_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At sizes that the interpreter has patience for: all results right, cuBLAS's factors in order."""
+    library = FakeDriver()
+    driver = open_driver(library)
+    assert driver is not None
+    monkeypatch.setattr(bench_gpu, "_LAUNCHES", 1)
+    monkeypatch.setattr(bench_gpu, "_RUNS", 1)
+
+    def find(_: Driver) -> bench_gpu.Cublas:
+        assert library.machine is not None
+        return bench_gpu.Cublas(FakeCublas(library.machine), ctypes.c_void_p())
+
+    monkeypatch.setattr(bench_gpu, "find_cublas", find)
+    text = bench_gpu.SOURCE.read_text(encoding="utf-8")
+    small = re.sub(r"(N|SIDE|WIDE): u32 = [0-9]+", r"\1: u32 = 32", text)
+    found = bench_gpu.measured(driver, source=small, batch=2)
+    assert {row["differing"] for row in found.values()} == {0} and len(found) == 7
+    product = found["product"]
+    assert (product["tensor_cores"], product["kernels"], product["cublas_differing"]) == (1, 1, 0)
+    assert bench_gpu.table("a GPU", found).count("\n") == 8 + len(found)

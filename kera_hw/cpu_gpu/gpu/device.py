@@ -58,8 +58,7 @@ class Instance:
         with self._memory([memory_bytes, *sizes]) as (memory, *places):
             for place, values in zip(places, params):
                 self._device.upload(place, values)
-            for kernel in module.kernels:
-                self._launch(kernel, items, [memory, *places])
+            self.launch(items, [memory, *places])
             found: list[Array] = []
             first = len(module.params)
             for buffer, place, size in zip(module.results, places[first:], sizes[first:]):
@@ -77,6 +76,11 @@ class Instance:
         finally:
             for address in reversed(made):
                 self._device.free(address)
+
+    def launch(self, items: int, pointers: Sequence[int]) -> None:
+        """All kernels, on what lies on the device: memory that regions hand on, parameters, results."""
+        for kernel in self._module.kernels:
+            self._launch(kernel, items, pointers)
 
     def _launch(self, kernel: Kernel, items: int, pointers: Sequence[int]) -> None:
         """A kernel for all items; those of a grid's second axis in as many launches as it takes."""

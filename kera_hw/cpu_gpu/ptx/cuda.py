@@ -112,7 +112,7 @@ def open_driver(library: Library) -> Driver | None:
 
 
 class Gpu:
-    """A module on a GPU. Launches end before they return."""
+    """A module on a GPU. A launch ends before it returns; one that is enqueued, by ``wait``."""
 
     def __init__(self, driver: Driver, text: str) -> None:
         self._driver = driver
@@ -149,12 +149,19 @@ class Gpu:
         return data
 
     def launch(self, name: str, grid: tuple[int, int], threads: int, args: Sequence[int]) -> None:
-        """All parameters of our kernels are 64 bits wide."""
+        self.enqueue(name, grid, threads, args)
+        self.wait()
+
+    def wait(self) -> None:
+        """Until all that was launched has ended."""
+        self._driver.call("cuCtxSynchronize")
+
+    def enqueue(self, name: str, grid: tuple[int, int], threads: int, args: Sequence[int]) -> None:
+        """Launches go one after another. All parameters of our kernels are 64 bits wide."""
         values = [_ADDRESS(arg) for arg in args]
         pointers = (_HANDLE * len(values))(*(ctypes.addressof(value) for value in values))
         shape = (*grid, 1, threads, 1, 1)
         self._driver.call("cuLaunchKernel", self._function(name), *shape, 0, None, pointers, None)
-        self._driver.call("cuCtxSynchronize")
 
     def _function(self, name: str) -> int | None:
         if name not in self._functions:

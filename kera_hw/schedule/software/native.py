@@ -8,7 +8,7 @@ from typing import Any
 from kera_hw.graph import Export, Graph
 from kera_hw.legal.legalise import legalise
 from kera_hw.legal.native import CAPABILITIES, Native
-from kera_hw.loops.program import LoopProgram
+from kera_hw.loops.program import For, Load, LoopProgram, Op, Store
 from kera_hw.loops.transforms.planner import planned
 from kera_hw.lower.export import lower_with_updates
 from kera_hw.lower.options import LoweringOptions
@@ -57,9 +57,22 @@ def _lowered(export: Export, graph: Graph | None, registers: Registers | None) -
 
 def _native(lowered: LoopProgram, beyond: Native, registers: Registers | None) -> LoopProgram:
     if registers is None:
-        return legalise(planned(lowered).after, beyond)
+        return legalise(planned(lowered, _converts).after, beyond)
     alone = folded(planned(lowered, has_product).after, settled=False)
     program = chains_in_registers(tiled_products(alone, registers).after, registers).after
     if registers.engine:
         program = edges_apart(program)
     return legalise(constants_ahead(folded(program)), beyond)
+
+
+def _converts(loop: For) -> bool:
+    """Whether all that a nest does is to make a tensor of another type. Two such that are joined, as both
+    factors of a product may be, could no longer be done where their elements are read, each in one place."""
+    body = loop.body.body
+    while len(body) == 1 and isinstance(body[0], For):
+        body = body[0].body.body
+    match body:
+        case (Load(), Op(opcode="convert.cast"), Store()):
+            return True
+        case _:
+            return False
