@@ -271,6 +271,7 @@ class HardwareDesign:
             "side_by_side": self.side_by_side_json(),
             "written_out": self.written_out_json(),
             "memories": self.memories_json(),
+            "delay_lines": [{"bits": line.width, "cycles": line.stages} for line in self.plan.delay_lines],
             "timeline": self.timeline_json(),
             "reset_cycles": self.plan.reset_cycles,
             "register_bits": self.register_bits,

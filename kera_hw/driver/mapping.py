@@ -35,9 +35,11 @@ class Mappings:
     """A flat design in cells of a device: every way to map it once, however often it is planned."""
 
     def __init__(
-        self, flat: FlatDesign, device: Device, interval: int = 1, region: Region | None = None
+        self, flat: FlatDesign, device: Device, interval: int = 1, region: Region | None = None,
+        *, alone: bool = True,
     ) -> None:
         self.flat = flat
+        self.alone = alone  # whether no other circuit is made together with it
         self.region = region  # of which the design is a round, where a loop stays a loop
         self.interval = interval  # that the design was lowered for
         self.device = device
@@ -87,11 +89,13 @@ class Scheduling:
     options: TargetOptions
     files: dict[str, SourceFile]
     scale: float
+    alone: bool
 
     def planned(self, netlist: Netlist, variant: Variant) -> Mapped:
         plan, faults = schedule(
             netlist, self.device, self.clock_ps, self.options.latency, self.options.interval,
             interface=self.options.interface, scale=self.scale, sources=self.files,
+            alone=self.alone,
         )  # fmt: skip
         return Mapped(netlist, plan, faults, variant)
 

@@ -358,7 +358,7 @@ def _part(
 
     def lowered(interval: int) -> Mappings:
         flat = lowering.region_designs(regions, interval)[number].flat
-        return Mappings(flat, lowering.device, interval)
+        return Mappings(flat, lowering.device, interval, alone=False)
 
     part = searched(lowered(1), options)
     interval = part.plan.initiation_interval

@@ -161,7 +161,7 @@ def plan_raster(
     clock_mhz = options.clock_mhz or DEFAULT_CLOCK_MHZ[lowering.device.family]
     free = replace(options, interval=None, interface="stream", plan=None)
     found = lowering.raster_round(1)
-    mappings = Mappings(found.flat, lowering.device, 1)
+    mappings = Mappings(found.flat, lowering.device, 1, alone=False)
     while True:
         choice = choose(Task(mappings, int(1e6 / clock_mhz), free, lowering.files, scale), progress)
         if isinstance(choice, Choice):

@@ -152,7 +152,9 @@ class Task:
         )
 
     def _scheduling(self, way: Way) -> Scheduling:
-        return Scheduling(self.device, way.clock_ps, self.options, self.files, self.scale)
+        return Scheduling(
+            self.device, way.clock_ps, self.options, self.files, self.scale, self.mappings.alone
+        )
 
     def _circuit(self, way: Way, found: Mapped) -> Circuit | Refusal:
         if found.plan is None:

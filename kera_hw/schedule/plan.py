@@ -67,6 +67,37 @@ class Lifetime:
 
 
 @dataclass(frozen=True, slots=True)
+class DelayPart:
+    """Bits [low, low + width) of ``cell`` that a delay line takes at the end of stage ``load``."""
+
+    cell: int
+    low: int
+    width: int
+    load: int
+
+
+@dataclass(frozen=True, slots=True)
+class DelayLine:
+    """A memory in LUTs in place of ``stages`` registers in a row, of which the last stays one.
+
+    It holds the bits of its parts side by side, lowest first, and shows them ``stages`` after it took them,
+    in between not at all.
+    """
+
+    stages: int
+    parts: tuple[DelayPart, ...]
+
+    @property
+    def width(self) -> int:
+        return sum(part.width for part in self.parts)
+
+    @property
+    def saved_bits(self) -> int:
+        """Register bits that are none any more."""
+        return self.width * (self.stages - 1)
+
+
+@dataclass(frozen=True, slots=True)
 class PathStep:
     """One cell on a timing path: what it adds (ps, the wire to it included) and when its output settles."""
 
@@ -106,6 +137,7 @@ class Plan:
     ``arrival_ps``  when the cell's output has settled, counted from the clock edge that starts the stage
                     ``available``; the way to its readers is not included.
     ``lifetimes``   every run of bits that somebody reads, constants excepted, in order of (cell, low).
+    ``delay_lines``  what stands in place of some of the registers of lifetimes.
     ``register_bits``  pipeline and output registers together, state registers and handshake not counted.
     ``critical_paths``  one path a stage, the longest; empty for a stage without logic.
     ``units``      the pace of every unit, in order of their first calls.
@@ -131,6 +163,7 @@ class Plan:
     recurrence: Recurrence | None = None
     reset_cycles: int = 0
     notes: tuple[str, ...] = ()
+    delay_lines: tuple[DelayLine, ...] = ()
 
     def __repr__(self) -> str:
         pace = f"latency {self.latency_cycles}, interval {self.initiation_interval}"
@@ -143,12 +176,12 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """A plain JSON object that ``from_json`` reads back to an equal plan."""
-        return {"format": "kera-plan-3", **asdict(self)}
+        return {"format": "kera-plan-4", **asdict(self)}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Plan:
         """The plan that ``to_json`` wrote. Raises ValueError or KeyError when it is none."""
-        if data.get("format") != "kera-plan-3":
+        if data.get("format") != "kera-plan-4":
             raise ValueError("not a plan")
         loop = cast("Mapping[str, Any] | None", data["recurrence"])
         return Plan(
@@ -179,4 +212,8 @@ class Plan:
             ),
             reset_cycles=data["reset_cycles"],
             notes=tuple(data["notes"]),
+            delay_lines=tuple(
+                DelayLine(line["stages"], tuple(DelayPart(**part) for part in line["parts"]))
+                for line in data["delay_lines"]
+            ),
         )

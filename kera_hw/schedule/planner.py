@@ -8,6 +8,7 @@ import numpy as np
 
 from kera_hw.schedule.accesses import reset_cycles, shared_ffs
 from kera_hw.schedule.asap import Constraints, Loop, build_constraints, latest
+from kera_hw.schedule.delays import delay_lines, lines_note
 from kera_hw.schedule.explain import (
     Refusal,
     Sources,
@@ -20,6 +21,7 @@ from kera_hw.schedule.explain import (
 from kera_hw.schedule.fpga.cells import Input
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import Device
+from kera_hw.schedule.fpga.lut_ram import delay_ffs, delay_luts
 from kera_hw.schedule.fpga.netlist import Netlist, least_initiation_interval
 from kera_hw.schedule.fpga.resource_model import (
     handshake_ffs,
@@ -70,6 +72,7 @@ class _Request:
     ii: int | None
     sources: Sources | None
     in_haste: bool
+    alone: bool
 
 
 def schedule(
@@ -82,20 +85,22 @@ def schedule(
     interface: str = "stream",
     scale: float = 1.0,
     sources: Sources | None = None,
+    alone: bool = True,
 ) -> tuple[Plan | None, list[Diagnostic]]:
     """The plan with the fewest register bits for ``netlist`` at a clock period of ``clock_ps``.
 
     ``latency`` asks for that many stages (default: the least), ``ii`` for that initiation interval (default:
     the smallest feasible). ``scale`` stretches wire delays (after a routed result that missed the clock).
-    ``sources`` maps paths to files so that diagnostics can show the place. No plan: K0601 to K0603; a plan
-    and K0604: it does not fit the device.
+    ``sources`` maps paths to files so that diagnostics can show the place. ``alone``: no other circuit's LUTs
+    and flip-flops count with this one's, so that one may be exchanged for the other. No plan: K0601 to
+    K0603; a plan and K0604: it does not fit the device.
     """
     assert latency is None or latency >= 1
     assert ii is None or ii >= 1
     model = DelayModel(device, scale)
     problem = build_problem(netlist, model)
     in_haste = _is_huge(netlist, device)
-    asked = _Request(clock_ps, clock_ps - model.setup_ps, latency, ii, sources, in_haste)
+    asked = _Request(clock_ps, clock_ps - model.setup_ps, latency, ii, sources, in_haste, alone)
     made = _plan(problem, asked, interface)
     if isinstance(made, Refusal):
         return None, [made]
@@ -149,7 +154,9 @@ def _plan(problem: Problem, asked: _Request, interface: str) -> _Made | Refusal:
     if recurrence is not None and not recurrence.states:  # calls that take turns made it so long
         recurrence = None
     exact = with_fanout(problem, staged_fanout(problem, found.stage))
-    plan = make_plan(exact, found.stage, asked.clock_ps, found.initiation_interval, interface, recurrence)
+    plan = make_plan(
+        exact, found.stage, asked.clock_ps, found.initiation_interval, interface, recurrence, asked.alone
+    )
     foreseen_ps = 1e6 / fmax_mhz(exact, stage_arrivals(exact, found.stage))
     return _Made(replace(plan, notes=(*plan.notes, *found.notes)), foreseen_ps)
 
@@ -317,9 +324,12 @@ def _longer_initiation_interval(
 
 def make_plan(
     problem: Problem, stage: Sequence[int], clock_ps: int, initiation_interval: int, interface: str,
-    recurrence: Recurrence | None,
+    recurrence: Recurrence | None, alone: bool = True,
 ) -> Plan:
-    """Write a schedule of the nodes (the end node last) down as a plan, with timing and estimate."""
+    """Write a schedule of the nodes (the end node last) down as a plan, with timing and estimate.
+
+    Registers become delay lines where the circuit stands ``alone``.
+    """
     netlist, model = problem.netlist, problem.model
     count, cells = stage[problem.end], problem.cell_count
     latency: list[int] = problem.latency.tolist()
@@ -334,12 +344,17 @@ def make_plan(
     state_bits = sum(state.width for state in netlist.states)
     luts = netlist_luts(netlist, model.device) + reset_luts(reset_cycles(netlist)) + gates
     luts += choice_luts(taken, model.device) + phase_luts(taken)
+    ffs = kept + state_bits + inner_ffs(netlist) - shared_ffs(netlist) + phase_ffs(taken)
+    ffs += handshake_ffs(netlist, interface, count, initiation_interval) + reset_ffs(reset_cycles(netlist))
+    lines = delay_lines(problem, stage, lives, arrivals, luts, ffs) if alone else ()
+    notes = (lines_note(lines, luts, ffs),) if lines else ()
+    for line in lines:
+        luts += delay_luts(line.width)
+        ffs += delay_ffs(line.stages, line.width) - line.width * line.stages
     eased = likely(problem, luts)
     estimate = Resources(
         lut=luts,
-        ff=kept + state_bits + inner_ffs(netlist) - shared_ffs(netlist)
-        + handshake_ffs(netlist, interface, count, initiation_interval)
-        + reset_ffs(reset_cycles(netlist)) + phase_ffs(taken),
+        ff=ffs,
         dsp=netlist_dsps(netlist, model.device),
         bram=netlist_brams(netlist, model.device),
         fmax_mhz=fmax_mhz(eased, stage_arrivals(eased, stage)),
@@ -355,7 +370,7 @@ def make_plan(
         arrival_ps=tuple(arrivals.output_ps),
         state_write=tuple(stage[problem.write_node(k)] for k in range(len(netlist.states))),
         lifetimes=lives,
-        register_bits=kept,
+        register_bits=kept - sum(line.saved_bits for line in lines),
         setup_ps=model.setup_ps,
         critical_paths=tuple(tuple(PathStep(*step) for step in path) for path in paths),
         estimate=estimate,
@@ -365,6 +380,8 @@ def make_plan(
         ),
         recurrence=recurrence,
         reset_cycles=reset_cycles(netlist),
+        notes=notes,
+        delay_lines=lines,
     )
 
 

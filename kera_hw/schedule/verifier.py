@@ -14,6 +14,8 @@ Checked
   accumulators take their operands in the very stage in which these appear;
 * registers: bit by bit, those that its last reader needs are exactly those of the lifetimes, every run of
   bits once, none holds an item for longer than the initiation interval, and their total is the plan's;
+* delay lines: no longer than a memory and a register, each in place of registers of lifetimes that move in
+  every cycle, no bit in two at a time nor read while it is in one, and fed in time;
 * paths: each stage's critical path is a chain of wires in that stage which ends at the stage's worst arrival.
 
 Not checked: that latency, interval or register bits are the least possible; that the delay model is right
@@ -26,6 +28,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from kera_hw.schedule.fpga import lut_ram
 from kera_hw.schedule.fpga.bits import Bits
 from kera_hw.schedule.fpga.cells import Call, Input, StateNext, StateOut, WriteControl
 from kera_hw.schedule.fpga.delay_model import DelayModel
@@ -39,12 +42,13 @@ def verify_plan(netlist: Netlist, plan: Plan, model: DelayModel) -> list[str]:
     problems = list(_shapes(netlist, plan))
     if problems:
         return problems
-    for check in (_placement, _precedence, _states, _memories, _registers):
+    for check in (_placement, _precedence, _states, _memories, _registers, _delay_lines):
         problems += check(netlist, plan)
     model = model.among(netlist)
     problems += [*_units(netlist, plan), *_steps(netlist, plan, model)]
     arrivals = _arrivals(netlist, plan, model)
-    return problems + list(_timing(netlist, plan, model, arrivals)) + list(_paths(netlist, plan, arrivals))
+    problems += [*_timing(netlist, plan, model, arrivals), *_paths(netlist, plan, arrivals)]
+    return [*problems, *_fed(netlist, plan, model)]
 
 
 def _shapes(netlist: Netlist, plan: Plan) -> Iterator[str]:
@@ -231,8 +235,46 @@ def _registers(netlist: Netlist, plan: Plan) -> Iterator[str]:
     for index, (need, have) in enumerate(zip(wanted, planned)):
         if not np.array_equal(need, have):
             yield f"the registers kept for cell {index} are not those that its readers need"
+    total -= sum(line.width * (line.stages - 1) for line in plan.delay_lines)
     if total != plan.register_bits:
         yield f"the plan says {plan.register_bits} register bits, its readers need {total}"
+
+
+def _delay_lines(netlist: Netlist, plan: Plan) -> Iterator[str]:
+    registers: dict[tuple[int, int], set[int]] = {}  # of (cell, bit): the stages that end in one
+    for life in plan.lifetimes:
+        ends = set(range(life.unregistered_until, life.until)) if life.stages_each == 1 else set[int]()
+        for bit in range(life.low, life.low + life.width):
+            registers[life.cell, bit] = set(ends)
+    read: dict[tuple[int, int], set[int]] = {}
+    for bits, stage, _ in _reads(netlist, plan):
+        for segment in bits:
+            if segment.cell is not None:
+                for bit in range(segment.low, segment.low + segment.width):
+                    read.setdefault((segment.cell, bit), set()).add(stage)
+    for number, line in enumerate(plan.delay_lines):
+        if not 2 < line.stages <= lut_ram.ENTRIES + 1:
+            yield f"delay line {number} is of {line.stages} stages"
+        for held in line.parts:
+            replaced = set(range(held.load, held.load + line.stages))
+            for key in ((held.cell, bit) for bit in range(held.low, held.low + held.width)):
+                if not replaced <= registers.get(key, set()):
+                    yield f"delay line {number} stands for registers of cell {held.cell} that are not there"
+                    break
+                registers[key] -= replaced
+                if read.get(key, set()) & {stage + 1 for stage in sorted(replaced)[:-1]}:
+                    yield f"cell {held.cell} is read while it is in delay line {number}"
+                    break
+
+
+def _fed(netlist: Netlist, plan: Plan, model: DelayModel) -> Iterator[str]:
+    wire_ps = round(model.scale * model.device.timing.route_lut_ps)
+    for line in plan.delay_lines:
+        for held in line.parts:
+            if held.load == plan.available[held.cell]:
+                arrival = plan.arrival_ps[held.cell] + wire_ps
+                if arrival + model.setup_ps > plan.clock_ps:
+                    yield f"cell {held.cell} comes to its delay line after {arrival} ps of {plan.clock_ps}"
 
 
 def _fanouts(netlist: Netlist, plan: Plan) -> list[list[dict[int, int]]]:

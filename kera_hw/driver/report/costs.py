@@ -34,9 +34,10 @@ class Listing:
 def listings(netlist: Netlist, plan: Plan, files: dict[str, SourceFile]) -> list[Listing]:
     """The files that gave cells, in order of path. What several lines share counts for each of them."""
     bits: dict[tuple[str, int], Counter[str]] = {}
+    registers = _registers(plan)
     for number, cell in enumerate(netlist.cells):
         if cell.origin is not None and not cell.free:
-            kept = sum(life.register_bits for life in plan.lifetimes if life.cell == number)
+            kept = registers[number]
             for place in cell.origin.places:
                 counts = bits.setdefault((place.path, place.line), Counter())
                 counts[cell.look().noun] += cell.width
@@ -47,6 +48,17 @@ def listings(netlist: Netlist, plan: Plan, files: dict[str, SourceFile]) -> list
         if path in files:
             own = {line: counts for (other, line), counts in bits.items() if other == path}
             found.append(Listing(path, tuple(_lines(files[path], own, most))[:MAX_LINES]))
+    return found
+
+
+def _registers(plan: Plan) -> Counter[int]:
+    """Register bits by cell."""
+    found = Counter[int]()
+    for life in plan.lifetimes:
+        found[life.cell] += life.register_bits
+    for line in plan.delay_lines:
+        for held in line.parts:
+            found[held.cell] -= held.width * (line.stages - 1)
     return found
 
 

@@ -10,13 +10,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import cast
 
-from amaranth.hdl import Cat, Elaboratable, Module, Mux, ResetSignal, Signal, Value
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, ResetSignal, Signal, Value
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.amaranth_cells import Around, Place, Start, vector
 from kera_hw.rtl.emit.amaranth_operators import Turns
 from kera_hw.rtl.emit.amaranth_storages import StorageBuilder
 from kera_hw.rtl.emit.amaranth_styles import AMARANTH_STYLES
+from kera_hw.rtl.emit.delays import build_delay
 from kera_hw.rtl.emit.handshake import Connections
 from kera_hw.rtl.emit.layout import Control, Layout, Piece, Run, valid_name
 from kera_hw.rtl.emit.styles import Style
@@ -78,6 +79,7 @@ class _Datapath(Elaboratable):
             self._stage_end(m, stage, entering.get(stage + 1, []))
             self._state_updates(m, stage)
         self._storages(m)
+        self._delays(m)
         last = self._plan.latency_cycles
         for out, signal in zip(self._netlist.outputs, self._wires.outputs):
             m.d.comb += signal.eq(self._vector(out.bits, last))
@@ -139,6 +141,21 @@ class _Datapath(Elaboratable):
             for call, word in builder.build(m, place, self._style):
                 m.d.comb += self._signals[self._layout.wires[call]].eq(word)
 
+    def _delays(self, m: Module) -> None:
+        """The delay lines, from the signals of all stages."""
+        enable = self._wires.control["advance"] if self._control.advance else Const(1)
+        for number, (line, runs) in enumerate(zip(self._plan.delay_lines, self._layout.delays)):
+            taken = [
+                value for held in line.parts
+                for value in self._read(Segment(held.cell, held.low, held.width), held.load)
+            ]
+            name = self._layout.fresh(f"delay_{number}")
+            shown, low = Signal(line.width, name=f"{name}_shown"), 0
+            build_delay(m, line, name, self._style, enable, Cat(*taken), shown)
+            for run in runs:
+                m.d.comb += self._signals[run.name].eq(shown[low : low + run.width])
+                low += run.width
+
     def _place(self, m: Module, target: Signal, stage: int) -> Place:
         return Place(
             m, target, lambda segment: self._read(segment, stage), self._layout.fresh,
@@ -179,7 +196,7 @@ class _Datapath(Elaboratable):
         if not runs:
             return
         for held in (False, True):
-            group = [run for run in runs if (run.stages > 1) == held]
+            group = [run for run in runs if (run.stages > 1) == held and run.line is None]
             if group:
                 with m.If(self._goes_on(stage)) if held else self._moves(m):
                     for run in group:

@@ -18,7 +18,7 @@ from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import has_valid
 from kera_hw.schedule.fpga.units import Operator, Storage
 from kera_hw.schedule.lifetimes import enabled_stages
-from kera_hw.schedule.plan import Plan
+from kera_hw.schedule.plan import DelayLine, Plan
 from kera_hw.schedule.turns import Placed, Turn, turns, valid_stages
 
 
@@ -86,7 +86,8 @@ def valid_name(stage: int) -> str:
 class Run:
     """A register: bits [low, low + width) of cell ``cell`` as one signal, shown from stage ``stage`` on.
 
-    ``stages``: for how many. Where that is more than one it takes its value for items only.
+    ``stages``: for how many. Where that is more than one it takes its value for items only. ``line``: which
+    delay line ends in it, if one does.
     """
 
     cell: int
@@ -95,6 +96,7 @@ class Run:
     width: int
     name: str
     stages: int = 1
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +146,9 @@ class Layout:
     """Names of a datapath's signals, its registers, and which signal shows which bits in which stage.
 
     ``wires`` names each cell's output; a state register is read where it stands, its wire is the register
-    (``states``, in the netlist's order). ``origins`` maps names to source places; ``register_bits`` counts
-    the registers, state registers aside.
+    (``states``, in the netlist's order). ``delays``: of each delay line what it
+    shows, lowest first. ``origins`` maps names to source places; ``register_bits`` counts the registers,
+    state registers aside.
     """
 
     def __init__(self, netlist: Netlist, plan: Plan, control: Control) -> None:
@@ -198,15 +201,21 @@ class Layout:
 
     def _registers(self) -> dict[tuple[int, int], list[Run]]:
         """For each (cell, stage): the registers that show its bits there; neighbouring runs share one."""
+        elsewhere = self._elsewhere()
         spans: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
         for life in sorted(self.plan.lifetimes, key=lambda item: (item.cell, item.low)):
             for load in life.loads():
                 runs = spans.setdefault((life.cell, load + 1, life.stages_each), [])
-                if runs and sum(runs[-1]) == life.low:
-                    runs[-1] = (runs[-1][0], runs[-1][1] + life.width)
-                else:
-                    runs.append((life.low, life.width))
+                for low, width in _without(life.low, life.width, elsewhere.get((life.cell, load + 1), ())):
+                    if runs and sum(runs[-1]) == low:
+                        runs[-1] = (runs[-1][0], runs[-1][1] + width)
+                    else:
+                        runs.append((low, width))
         kept: dict[tuple[int, int], list[Run]] = {}
+        self.delays = [self._delay(number, line) for number, line in enumerate(self.plan.delay_lines)]
+        for run in (run for runs in self.delays for run in runs):
+            self._runs.append(run)
+            kept.setdefault((run.cell, run.stage), []).append(run)
         for (cell, first, stages), runs in spans.items():
             for low, width in runs:
                 run = self._run(cell, first, low, width, stages)
@@ -215,14 +224,32 @@ class Layout:
                     kept.setdefault((cell, stage), []).append(run)
         return {place: sorted(runs, key=lambda run: run.low) for place, runs in kept.items()}
 
-    def _run(self, cell: int, stage: int, low: int, width: int, stages: int) -> Run:
+    def _elsewhere(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
+        """For each (cell, stage) the bits, as (low, width) in order, that delay lines hold or show there."""
+        found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for line in self.plan.delay_lines:
+            for held in line.parts:
+                for stage in range(held.load + 1, held.load + line.stages + 1):
+                    found.setdefault((held.cell, stage), []).append((held.low, held.width))
+        return {place: sorted(parts) for place, parts in found.items()}
+
+    def _delay(self, number: int, line: DelayLine) -> list[Run]:
+        """What a delay line shows, lowest first."""
+        return [
+            self._run(held.cell, held.load + line.stages, held.low, held.width, 1, number)
+            for held in line.parts
+        ]
+
+    def _run(
+        self, cell: int, stage: int, low: int, width: int, stages: int, line: int | None = None
+    ) -> Run:
         self.register_bits += width
         name = f"{self._stems[cell]}_s{stage}"
         if width != self.netlist.cells[cell].width:
             name += f"_{low + width - 1}_{low}"
         name = self.fresh(name)
         self.note(name, self.netlist.cells[cell])
-        return Run(cell, stage, low, width, name, stages)
+        return Run(cell, stage, low, width, name, stages, line)
 
     def runs(self) -> Iterable[Run]:
         """All registers."""
@@ -269,3 +296,15 @@ class Layout:
                 if low == end:
                     return pieces
         raise ValueError(f"the plan keeps no bit {low} of cell {cell} for stage {stage}")
+
+
+def _without(low: int, width: int, others: Sequence[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+    """What is left of bits without others, which are in order."""
+    end = low + width
+    for other, count in others:
+        if low < other < end:
+            yield low, other - low
+        if other < end and other + count > low:
+            low = other + count
+    if low < end:
+        yield low, end - low

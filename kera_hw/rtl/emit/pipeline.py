@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from kera_hw.graph.node import Origin
 from kera_hw.rtl.emit.cells import Around, Site, Start, write_mux
+from kera_hw.rtl.emit.delays import delay_instance
 from kera_hw.rtl.emit.layout import CallPlace, Control, Layout, Run, StoragePlace, valid_name
 from kera_hw.rtl.emit.naming import escaped, inner_name, module_name
 from kera_hw.rtl.emit.storages import StorageSignals, storage_instance
@@ -85,6 +86,8 @@ class _Writer:
             body += self._state_updates(stage)
         for place in layout.storages:
             body += self._storage(place)
+        for number in range(len(layout.delays)):
+            body += self._delay(number)
         last = self._plan.latency_cycles
         body += ["", "// Results"]
         for out in self._netlist.outputs:
@@ -127,6 +130,18 @@ class _Writer:
         if outside:
             return lines
         return [*lines, *storage_instance(place, self._control, self._style, self._layout.fresh(place.stem))]
+
+    def _delay(self, number: int) -> list[str]:
+        """A delay line, from the signals of all its stages."""
+        line, runs = self._plan.delay_lines[number], self._layout.delays[number]
+        taken = [
+            text for held in line.parts
+            for text in self._read(Segment(held.cell, held.low, held.width), held.load)
+        ]
+        name, enable = self._layout.fresh(f"delay_{number}"), "advance" if self._control.advance else ""
+        shown = joined([run.name for run in runs])
+        lines = delay_instance(line, name, enable, joined(taken), shown)
+        return ["", f"// {line.width} bits for {line.stages} cycles", *lines]
 
     def _cell(self, index: int, stage: int) -> list[str]:
         cell, wire = self._netlist.cells[index], self._layout.wires[index]
@@ -287,9 +302,11 @@ class _Writer:
             return []
         origins = [self._netlist.cells[run.cell].origin for run in runs]
         lines = [
-            f"{self._attribute(origin)}reg {declared_range(run.width)}{run.name};"
+            f"{self._attribute(origin)}{'reg' if run.line is None else 'wire'} "
+            f"{declared_range(run.width)}{run.name};"
             for run, origin in zip(runs, origins)
         ]
+        runs = [run for run in runs if run.line is None]
         moving, held = [r for r in runs if r.stages == 1], [r for r in runs if r.stages > 1]
         enables = ("advance" if self._control.advance else "", self._moves(stage - 1) if held else "")
         for group, enable in zip((moving, held), enables):

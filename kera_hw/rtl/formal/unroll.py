@@ -2,7 +2,8 @@
 
 A register shows at time t what stood at its input at t - 1. Each input port is another variable in each
 cycle, so a result that mixes items of different cycles differs from its specification. State registers
-are cut at the time at which the item reads them.
+are cut at the time at which the item reads them. A memory in LUTs shows what was written last at its address,
+which counters from power-up on must decide.
 """
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from kera_hw.support import toposort
 from kera_hw.support.toposort import CycleError
 
 _REGISTERS = frozenset({"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce", "TRELLIS_FF"})
+_MEMORY = "TRELLIS_DPR16X4"
 # What a bus shows at a time: name, time, width in bits.
 Source = Callable[[str, int, int], Term]
 Event = tuple[int, int]  # (cell, time)
@@ -70,7 +72,7 @@ class Unrolling:
         self.cells = cells
         self._drivers: dict[Bit, tuple[int, str, int]] = {}
         for number, cell in enumerate(cells):
-            if cell.kind not in RULES and cell.kind not in _REGISTERS:
+            if cell.kind not in RULES and cell.kind not in _REGISTERS and cell.kind != _MEMORY:
                 raise NotModelled(cell)
             for port, bits in cell.outputs.items():
                 for place, bit in enumerate(bits):
@@ -111,6 +113,9 @@ class Unrolling:
         if event in self._done:
             return []
         cell = self.cells[number]
+        if cell.kind == _MEMORY:
+            written = self._written(cell, time)
+            return [] if written is None else self._events(cell.inputs["DI"], written)
         if cell.kind not in _REGISTERS:
             lag = delays(cell)
             return [
@@ -135,6 +140,10 @@ class Unrolling:
         cell = self.cells[number]
         if cell.kind in _REGISTERS:
             result: Mapping[str, Term] = {"Q": self._register(number, time)}
+        elif cell.kind == _MEMORY:
+            written, data = self._written(cell, time), cell.inputs["DI"]
+            held = self.terms.fresh("powerup", len(data)) if written is None else self._word(data, written)
+            result = {"DO": held}
         else:
             lag = delays(cell)
             pins = {port: self._word(bits, time - lag.get(port, 0)) for port, bits in cell.inputs.items()}
@@ -201,6 +210,21 @@ class Unrolling:
         held = self._done[(number, time - 1)]["Q"] if _holds(cell) else None
         return self._loaded(cell, data, held, time - 1)
 
+    def _written(self, cell: Cell, time: int) -> int | None:
+        """When the word that a memory shows at a time was written; None if it is there from power-up."""
+        self._check_clock(cell)
+        asked = self._known(cell, "RAD", time)
+        for before in range(time - 1, -1, -1):
+            if self._known(cell, "WRE", before) and self._known(cell, "WAD", before) == asked:
+                return before
+        return None
+
+    def _known(self, cell: Cell, port: str, time: int) -> int:
+        value = self.at(cell.inputs[port], time).value
+        if value is None:
+            raise NotModelled(cell, "accesses that depend on items")
+        return value
+
     def _cut_bit(self, bit: Bit, time: int) -> Term:
         cut, place = self._cut[bit]
         if time < cut.time:
@@ -253,8 +277,10 @@ class Unrolling:
         return self.terms.bit_not(line) if inverted else line
 
     def _check_clock(self, cell: Cell) -> None:
-        clock = cell.inputs["CLK"]
-        rising = cell.number("CLK_POLARITY", 1) == 1 and cell.word("CLKMUX", "CLK") == "CLK"
+        pin = "WCK" if cell.kind == _MEMORY else "CLK"
+        clock, mux = cell.inputs[pin], f"{pin}MUX"
+        rising = cell.number("CLK_POLARITY", 1) == 1 and cell.word(mux, pin) == pin
+        rising = rising and (cell.kind != _MEMORY or cell.word("WREMUX", "WRE") == "WRE")
         if clock != self.circuit.inputs.get("clk") or not rising:
             raise NotModelled(cell, "another clock")
 

@@ -161,10 +161,14 @@ class Memories:
         )
 
     def _cost(self, storage: Storage) -> tuple[bool, float]:
-        """Sites, blocks at their price; what exceeds the blocks that are left comes last."""
+        """Sites, blocks at their price; what exceeds the blocks that are left comes last.
+
+        While a word is on its way about as many bits of its item wait beside it.
+        """
         device, units = self._device, ports_of(storage)
         luts = sum(unit.luts(device) for unit in units)
         flops = sum(unit.flip_flops() for unit in units)
+        flops += storage.read_latency_cycles * storage.word_bits
         blocks = _blocks(storage, device)
         return blocks > self._left, max(luts, flops) + prices(device).bram * blocks
 

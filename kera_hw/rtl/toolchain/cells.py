@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 # One four-input LUT's worth of logic per cell. A carry cell holds two LUTs; a distributed RAM block
-# takes four. An iCE40 carry shares the LUT behind it, which counts on its own.
-_LUTS = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4, "SB_LUT4": 1}
+# takes six, two of them for its write port. An iCE40 carry shares the LUT behind it, which counts on its own.
+_LUTS = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6, "SB_LUT4": 1}
 _FLIP_FLOPS = frozenset({"TRELLIS_FF"})
 _DSPS = frozenset({"MULT18X18D", "SB_MAC16"})
 _BLOCK_RAMS = frozenset({

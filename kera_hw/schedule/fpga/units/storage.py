@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from kera_hw.schedule.fpga import lut_ram
 from kera_hw.schedule.fpga.bits import Bits
 from kera_hw.schedule.fpga.cells.call import Unit
 from kera_hw.schedule.fpga.cells.cell import Look, levels, wide_ps
@@ -26,9 +27,6 @@ from kera_hw.schedule.fpga.values import Value
 
 StorageStyle = Literal["lut", "block"]
 
-_LUT_RAM_ENTRIES, _LUT_RAM_BITS = 16, 4
-_LUT_RAM_LUTS = 4
-"""A DPR16X4: entries, bits a word, and the LUTs that it is made of."""
 _DEEPEST_BLOCK_WIDTH = 18
 """Bits of a word through each of a block RAM's two ports."""
 
@@ -172,7 +170,7 @@ class ReadPort(Port):
         storage = self.storage
         turn = turn_ps(device, storage.readers)
         if storage.style == "lut":
-            read = turn + wide_ps(device, levels(-(-storage.entries // _LUT_RAM_ENTRIES)))
+            read = turn + wide_ps(device, levels(-(-storage.entries // lut_ram.ENTRIES)))
             return read + (_chosen_ps(device) + round(device.timing.route_lut_ps) if storage.forwards else 0)
         on_read_side = device.family == "ecp5"
         inside = turn + self._block_ps(device) + (self._cleared_ps(device) if on_read_side else 0)
@@ -186,8 +184,8 @@ class ReadPort(Port):
         storage = self.storage
         total = 0
         if storage.style == "lut":
-            deep = -(-storage.entries // _LUT_RAM_ENTRIES)
-            total += _LUT_RAM_LUTS * deep * -(-storage.word_bits // _LUT_RAM_BITS)
+            deep = -(-storage.entries // lut_ram.ENTRIES)
+            total += lut_ram.LUTS * deep * -(-storage.word_bits // lut_ram.BITS)
             total += round(storage.word_bits * max(0, deep - 1) * 2 / 3)
         elif device.family == "ecp5" and storage.initial is not None:
             total += storage.address_bits
@@ -248,7 +246,7 @@ class WritePort(Port):
         if storage.initial is None:
             return 1
         by_write = storage.style == "lut" or device.family != "ecp5"
-        deep = -(-storage.entries // _LUT_RAM_ENTRIES) if storage.style == "lut" else 0
+        deep = -(-storage.entries // lut_ram.ENTRIES) if storage.style == "lut" else 0
         return 1 + deep + (storage.address_bits + storage.word_bits if by_write else 0)
 
     def flip_flops(self) -> int:
