@@ -11,6 +11,7 @@ import numpy as np
 
 from kera_hw.graph import Store
 from kera_hw.interp import run_region
+from kera_hw.loops.contents import defined, indexing, used
 from kera_hw.loops.program import (
     Alloc,
     Block,
@@ -23,7 +24,6 @@ from kera_hw.loops.program import (
     Var,
     statements,
 )
-from kera_hw.loops.rewrite import defined, indexing, used
 from kera_hw.numerics.arrays import Array
 from kera_hw.ops.intervals import Interval
 from kera_hw.rtl.lower import FlatDesign

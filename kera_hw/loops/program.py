@@ -10,7 +10,7 @@ After the structured loops with carried values of MLIR's `scf` and the affine ac
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
@@ -192,12 +192,26 @@ class Alloc:
     buffer: Buffer
 
 
+@dataclass(slots=True)
+class Contents:
+    """What a block and those within it name, as far as somebody has asked (``loops.contents``)."""
+
+    defined: Mapping[str, None] | None = None
+    """Scalars and buffers, in order."""
+    read: tuple[frozenset[Var], frozenset[Var]] | None = None
+    """Scalars as operands, and in index expressions."""
+    touched: frozenset[str] | None = None
+    """Buffers that are loaded from or stored to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Statements in order, and the scalars the block gives."""
 
     body: tuple[Statement, ...]
     yields: tuple[Operand, ...] = ()
+    contents: Contents = field(default_factory=Contents, init=False, compare=False, repr=False)
+    """Programs share the blocks that no transform changes, and what is known of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 """Changing loop programs: substitution, fresh copies, and a statement replaced where it stands."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import is_
 
+from kera_hw.loops.contents import defined, indexing, used
 from kera_hw.loops.program import (
     COUNTER,
     Affine,
@@ -25,7 +26,6 @@ from kera_hw.loops.program import (
     Var,
     While,
     blocks_of,
-    statements,
 )
 from kera_hw.types import IntType
 
@@ -34,69 +34,52 @@ class Names:
     """Names that a program does not have yet."""
 
     def __init__(self, program: LoopProgram) -> None:
-        self._taken = {buffer.name for buffer in program.buffers} | set(defined(program.body))
+        self._taken = {buffer.name for buffer in program.buffers} | defined(program.body)
         self._next = 0
 
     def fresh(self, stem: str) -> str:
         """A name after another one: ``i3`` gives ``i3_1``."""
+        stem = stem.partition("_")[0]
         while True:
             self._next += 1
-            name = f"{stem.split('_')[0]}_{self._next}"
+            name = f"{stem}_{self._next}"
             if name not in self._taken:
                 self._taken.add(name)
                 return name
-
-
-def defined(block: Block) -> Iterator[str]:
-    """Names of the scalars and buffers that a block defines, inner ones included."""
-    for statement in statements(block):
-        match statement:
-            case Op(results=results):
-                yield from (var.name for var in results)
-            case Load(result=result):
-                yield result.name
-            case Alloc(buffer=buffer):
-                yield buffer.name
-            case For(var=var, carried=carried):
-                yield var.name
-                yield from _carried_names(carried)
-            case While(carried=carried):
-                yield from _carried_names(carried)
-            case If(results=results):
-                yield from (var.name for var in results)
-            case Store():
-                pass
-
-
-def _carried_names(carried: tuple[Carried, ...]) -> Iterator[str]:
-    for item in carried:
-        yield item.inner.name
-        yield item.outer.name
 
 
 class Copier:
     """Copies statements with other names for what they define, and values for what they use.
 
     With ``names`` absent, definitions keep theirs: for moving code, not for doubling it. ``places`` are
-    expressions that take a scalar's place in indices.
+    expressions that take a scalar's place in indices. ``counters``: what those of some loops are called.
     """
 
     def __init__(
         self, values: Mapping[Var, Operand], names: Names | None = None,
-        places: Mapping[Var, Affine] | None = None,
+        places: Mapping[Var, Affine] | None = None, counters: Mapping[Var, Var] = {},
     ) -> None:
         self.values = dict(values)
         self.names = names
         self.places = dict(places or {})
+        self.counters = counters
         self.buffers: dict[str, str] = {}
 
     def block(self, block: Block) -> Block:
         """The block's copy; the block itself where nothing in it has another name."""
+        if self.names is None and self._leaves(block):
+            return block
         body = tuple([self.statement(statement) for statement in block.body])
         yields = self.operands(block.yields)
         if self.names is None and yields is block.yields and all(map(is_, body, block.body)):
             return block
         return Block(body, yields)
+
+    def _leaves(self, block: Block) -> bool:
+        """Whether nothing that the block uses has another value."""
+        values, indices = self.values.keys(), indexing(block)
+        left = values.isdisjoint(used(block)) and values.isdisjoint(indices)
+        return left and self.places.keys().isdisjoint(indices)
 
     def operand(self, operand: Operand) -> Operand:
         return self.values.get(operand, operand) if isinstance(operand, Var) else operand
@@ -104,10 +87,8 @@ class Copier:
     def operands(self, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
         """All of them; the same tuple where none has another value."""
         values = self.values
-        for operand in operands:
-            if isinstance(operand, Var) and operand in values:
-                return tuple([self.operand(operand) for operand in operands])
-        return operands
+        made = tuple([values.get(one, one) if isinstance(one, Var) else one for one in operands])
+        return operands if all(map(is_, made, operands)) else made
 
     def index(self, index: Index) -> Index:
         """The same tuple where nothing in it has another value."""
@@ -115,25 +96,56 @@ class Copier:
         return index if all(map(is_, made, index)) else made
 
     def _part(self, part: Affine) -> Affine:
+        values, places = self.values, self.places
         for var, _ in part.terms:
-            if var in self.values or var in self.places:
-                return part.replace({var: self._place(var) for var, _ in part.terms})
-        return part
-
-    def _place(self, var: Var) -> Affine:
-        return self.places[var] if var in self.places else as_affine(self.operand(var))
+            if var in values or var in places:
+                break
+        else:
+            return part
+        constant = part.constant
+        total: dict[Var, int] = {}
+        for var, coefficient in part.terms:
+            place = places.get(var)
+            value = values.get(var, var) if place is None else None
+            if isinstance(value, Var):
+                total[value] = total.get(value, 0) + coefficient
+                continue
+            if place is None:
+                assert value is not None
+                place = as_affine(value)
+            constant += place.constant * coefficient
+            for inner, factor in place.terms:
+                total[inner] = total.get(inner, 0) + factor * coefficient
+        return Affine(constant, tuple([(var, c) for var, c in total.items() if c]))
 
     def _define(self, var: Var) -> Var:
         if self.names is None:
             return var
-        made = Var(self.names.fresh(var.name), var.type)
-        self.values[var] = made
+        made = self.values[var] = Var(self.names.fresh(var.name), var.type)
         return made
+
+    def _count(self, var: Var) -> Var:
+        """The counter of a loop. A name is taken in any case, so that all copies have the same ones."""
+        made, known = self._define(var), self.counters.get(var)
+        if known is None:
+            return made
+        self.values[var] = known
+        return known
 
     def _results(self, results: tuple[Var, ...]) -> tuple[Var, ...]:
         return results if self.names is None else tuple([self._define(var) for var in results])
 
+    def _enter(self, carried: tuple[Carried, ...]) -> None:
+        if self.names is not None:
+            for item in carried:
+                self._define(item.inner)
+
     def _carried(self, carried: tuple[Carried, ...], initial: list[Operand]) -> tuple[Carried, ...]:
+        """The same tuple where nothing in it has another name."""
+        if self.names is None and all(
+            item.initial is first and item.inner not in self.values for item, first in zip(carried, initial)
+        ):
+            return carried
         return tuple([
             Carried(self.values_of(item.inner), first, self._define(item.outer))
             for item, first in zip(carried, initial)
@@ -165,31 +177,29 @@ class Copier:
                 return Store(self.buffers.get(name, name), where, stored, place)
             case Alloc(buffer=buffer):
                 return statement if moved else Alloc(self._buffer(buffer))
-            case _:
-                copied = self._with_blocks(statement)
-                same = moved and all(map(is_, blocks_of(copied), blocks_of(statement)))
-                return statement if same and copied == statement else copied
-
-    def _with_blocks(self, statement: For | While | If) -> For | While | If:
-        match statement:
-            case For(var=var, carried=carried, body=body):
+            case For(var=var, count=count, carried=carried, body=body):
                 initial = [self.operand(item.initial) for item in carried]
-                counter = self._define(var)
-                for item in carried:
-                    self._define(item.inner)
+                counter = self._count(var)
+                self._enter(carried)
                 inside = self.block(body)
-                return replace(statement, var=counter, body=inside, carried=self._carried(carried, initial))
-            case While(carried=carried, condition=condition, body=body):
+                after = self._carried(carried, initial)
+                if moved and inside is body and after is carried:
+                    return statement
+                parallel, place, schedule = statement.parallel, statement.place, statement.schedule
+                return For(counter, count, after, inside, parallel, place, schedule)
+            case While(most=most, carried=carried, condition=condition, body=body, place=place):
                 initial = [self.operand(item.initial) for item in carried]
-                for item in carried:
-                    self._define(item.inner)
+                self._enter(carried)
                 test, inside = self.block(condition), self.block(body)
                 after = self._carried(carried, initial)
-                return replace(statement, condition=test, body=inside, carried=after)
-            case If(condition=condition, then=then, otherwise=otherwise, results=results):
+                if moved and test is condition and inside is body and after is carried:
+                    return statement
+                return While(most, after, test, inside, place)
+            case If(condition=condition, then=then, otherwise=otherwise, results=results, place=place):
                 asked, first, second = self.operand(condition), self.block(then), self.block(otherwise)
-                return replace(statement, condition=asked, then=first, otherwise=second,
-                               results=self._results(results))
+                if moved and asked is condition and first is then and second is otherwise:
+                    return statement
+                return If(asked, first, second, self._results(results), place)
 
     def _buffer(self, buffer: Buffer) -> Buffer:
         assert self.names is not None
@@ -203,39 +213,6 @@ def as_affine(value: Operand) -> Affine:
         return Affine(0, ((value, 1),))
     assert isinstance(value.type, IntType)
     return Affine(value.type.wrap(value.bits))
-
-
-def used(block: Block) -> set[Var]:
-    """Scalars that a block uses as operands, index expressions not counted."""
-    found: set[Var] = set()
-
-    def take(operands: Iterator[Operand] | tuple[Operand, ...]) -> None:
-        found.update(operand for operand in operands if isinstance(operand, Var))
-
-    take(block.yields)
-    for statement in statements(block):
-        match statement:
-            case Op(operands=operands):
-                take(operands)
-            case Store(value=value):
-                take((value,))
-            case For(carried=carried) | While(carried=carried):
-                take(item.initial for item in carried)
-            case If(condition=condition):
-                take((condition,))
-            case _:
-                pass
-        for inner in blocks_of(statement):
-            take(inner.yields)
-    return found
-
-
-def indexing(block: Block) -> set[Var]:
-    """Scalars that a block uses in index expressions."""
-    return {
-        var for item in statements(block) if isinstance(item, (Load, Store))
-        for part in item.index for var, _ in part.terms
-    }
 
 
 def counter_value(names: Names, stem: str, expression: Affine) -> tuple[list[Statement], Operand]:
@@ -284,15 +261,22 @@ def replaced(block: Block, change: Change) -> Block | None:
     return None
 
 
-def exchanged(block: Block, target: Statement, instead: Callable[[], Sequence[Statement]]) -> Block | None:
-    """The block with others in the place of one statement, wherever it stands; None if it does not."""
+def exchanged(
+    block: Block, loop: For, instead: Callable[[], Sequence[Statement]], after: Mapping[Var, Operand] = {}
+) -> Block | None:
+    """The block with others in the place of a loop, wherever it stands; None if it does not.
+
+    ``after``: of what the loop gave, once ``instead`` was called.
+    """
     for place, statement in enumerate(block.body):
-        if statement is target:
-            return Block((*block.body[:place], *instead(), *block.body[place + 1 :]), block.yields)
-        if isinstance(statement, (Op, Load, Store)):
-            continue
+        if statement is loop:
+            made, rest = instead(), Block(block.body[place + 1 :], block.yields)
+            rest = Copier(after).block(rest) if after else rest
+            return Block((*block.body[:place], *made, *rest.body), rest.yields)
         for which, inner in enumerate(blocks_of(statement)):
-            found = exchanged(inner, target, instead)
+            if loop.var.name not in defined(inner):
+                continue
+            found = exchanged(inner, loop, instead, after)
             if found is not None:
                 whole = with_block(statement, which, found)
                 return Block((*block.body[:place], whole, *block.body[place + 1 :]), block.yields)
@@ -316,18 +300,11 @@ def changed(block: Block, change: Callable[[Block], Block | None]) -> Block | No
 def with_block(statement: Statement, which: int, block: Block) -> Statement:
     """The statement with one of its blocks (in the order of ``blocks_of``) changed."""
     match statement:
-        case For():
-            return replace(statement, body=block)
-        case While():
-            return replace(statement, condition=block) if which == 0 else replace(statement, body=block)
-        case If():
-            return replace(statement, then=block) if which == 0 else replace(statement, otherwise=block)
+        case For(var, count, carried, _, parallel, place, schedule):
+            return For(var, count, carried, block, parallel, place, schedule)
+        case While(most, carried, condition, body, place):
+            return While(most, carried, *((block, body) if which == 0 else (condition, block)), place)
+        case If(condition, then, otherwise, results, place):
+            return If(condition, *((block, otherwise) if which == 0 else (then, block)), results, place)
         case _:
             raise AssertionError("a statement without blocks")
-
-
-def touches(statement: Statement, buffer: str) -> bool:
-    """Whether a statement, or one within it, loads from a buffer or stores to it."""
-    return any(
-        isinstance(item, (Load, Store)) and item.buffer == buffer for item in statements(Block((statement,)))
-    )

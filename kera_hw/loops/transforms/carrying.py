@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from kera_hw.loops.contents import defined, touches, used
 from kera_hw.loops.program import (
     COUNTER,
     Affine,
@@ -22,7 +23,7 @@ from kera_hw.loops.program import (
     Var,
     of_var,
 )
-from kera_hw.loops.rewrite import Copier, Names, counter_value, defined, touches, used
+from kera_hw.loops.rewrite import Copier, Names, counter_value
 from kera_hw.loops.transforms.reason import Refused, buffer_named, with_loop
 from kera_hw.loops.verifier import verify_loops
 from kera_hw.ops.registry import OPS

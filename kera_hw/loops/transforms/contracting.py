@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import zip_longest
 
+from kera_hw.loops.contents import touches
 from kera_hw.loops.program import (
     Affine,
     Alloc,
@@ -27,7 +28,7 @@ from kera_hw.loops.program import (
     of_var,
     statements,
 )
-from kera_hw.loops.rewrite import Copier, changed, touches, with_block
+from kera_hw.loops.rewrite import Copier, changed, with_block
 from kera_hw.loops.transforms.reason import Refused, temporary_named
 
 _Key = tuple[tuple[int, frozenset[tuple[Var, int]]], ...]

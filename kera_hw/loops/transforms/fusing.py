@@ -4,6 +4,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from kera_hw.loops.contents import defined, indexing, used
 from kera_hw.loops.dependences import conflicts
 from kera_hw.loops.program import (
     Alloc,
@@ -16,7 +17,7 @@ from kera_hw.loops.program import (
     Var,
     statements,
 )
-from kera_hw.loops.rewrite import Copier, Names, changed, defined, indexing, replaced, used
+from kera_hw.loops.rewrite import Copier, Names, changed, replaced
 from kera_hw.loops.transforms.reason import Refused, plain_loop
 from kera_hw.loops.verifier import verify_loops
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from kera_hw.loops.contents import touches, used
 from kera_hw.loops.program import (
     IN_ORDER,
     Affine,
@@ -20,7 +21,7 @@ from kera_hw.loops.program import (
     of_var,
     statements,
 )
-from kera_hw.loops.rewrite import Copier, Names, counter_value, replaced, touches, used, with_block
+from kera_hw.loops.rewrite import Copier, Names, counter_value, replaced, with_block
 from kera_hw.loops.transforms.reason import Refused, temporary_named
 
 MOST_STATEMENTS = 1 << 14

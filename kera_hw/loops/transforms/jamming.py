@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kera_hw.loops.contents import used
 from kera_hw.loops.program import (
     COUNTER,
     IN_ORDER,
@@ -14,7 +15,7 @@ from kera_hw.loops.program import (
     Var,
     of_var,
 )
-from kera_hw.loops.rewrite import Copier, Names, counter_value, used
+from kera_hw.loops.rewrite import Copier, Names, counter_value
 from kera_hw.loops.transforms.nests import MOST_COPIES, rest_of
 from kera_hw.loops.transforms.parallel import proved_parallel
 from kera_hw.loops.transforms.reason import Refused, with_loop
@@ -50,6 +51,8 @@ def _jammed(whole: For, names: Names, pieces: int, factor: int) -> For:
     before: list[Statement] = []
     loops: list[For] = []
     after: list[Statement] = []
+    counters: dict[Var, Var] = {}  # of the loops that all rounds share, once there are any
+    (inner,) = (item for item in whole.body.body if isinstance(item, For))
     for k in range(factor):
         place = of_var(counter) * factor + k
         values: dict[Var, Operand] = {}
@@ -57,7 +60,11 @@ def _jammed(whole: For, names: Names, pieces: int, factor: int) -> For:
             made, values[whole.var] = counter_value(names, whole.var.name, place)
             before += made
         side = before
-        for statement in Copier(values, names, {whole.var: place}).block(whole.body).body:
+        copied = Copier(values, names, {whole.var: place}, counters).block(whole.body).body
+        if not k:
+            first = next(item for item in copied if isinstance(item, For))
+            counters = dict(zip(_chain(inner), _chain(first)))
+        for statement in copied:
             if isinstance(statement, For):
                 loops.append(statement)
                 side = after
@@ -67,9 +74,9 @@ def _jammed(whole: For, names: Names, pieces: int, factor: int) -> For:
 
 
 def _side_by_side(loops: list[For]) -> For:
-    """Copies of one loop, round by round, and so the one loop in each body if it has one."""
+    """Copies of one loop with one counter, round by round, and so the one loop in each body if it has one."""
     first = loops[0]
-    bodies = [first.body, *(Copier({one.var: first.var}).block(one.body) for one in loops[1:])]
+    bodies = [one.body for one in loops]
     inner = [[item for item in body.body if isinstance(item, For)] for body in bodies]
     if len(inner[0]) == 1:
         parts = [_around(body, loop) for body, (loop,) in zip(bodies, inner)]
@@ -81,6 +88,12 @@ def _side_by_side(loops: list[For]) -> For:
     carried = tuple(item for one in loops for item in one.carried)
     yields = tuple(item for body in bodies for item in body.yields)
     return replace(first, carried=carried, body=Block(tuple(made), yields))
+
+
+def _chain(loop: For) -> list[Var]:
+    """Counters of a loop, of the one loop in its body if it has one, and so on."""
+    inner = [item for item in loop.body.body if isinstance(item, For)]
+    return [loop.var, *(_chain(inner[0]) if len(inner) == 1 else ())]
 
 
 def _around(body: Block, loop: For) -> tuple[list[Statement], list[Statement]]:

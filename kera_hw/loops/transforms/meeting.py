@@ -4,9 +4,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from kera_hw.loops.contents import defined, indexing, used
 from kera_hw.loops.dependences import conflicts
 from kera_hw.loops.program import COUNTER, Alloc, Block, For, LoopProgram, Statement, Var
-from kera_hw.loops.rewrite import changed, defined, indexing, used
+from kera_hw.loops.rewrite import changed
 from kera_hw.loops.transforms.reason import Refused, plain_loop
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kera_hw.loops.contents import defined, indexing, used
 from kera_hw.loops.program import Block, For, Load, LoopProgram, Op, Statement, Store, Var, statements
-from kera_hw.loops.rewrite import defined, indexing, used
 from kera_hw.loops.transforms.reason import Refused, with_loop
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kera_hw.loops.contents import used
 from kera_hw.loops.dependences import conflicts, distances
 from kera_hw.loops.program import (
     COUNTER,
@@ -19,7 +20,7 @@ from kera_hw.loops.program import (
     Var,
     of_var,
 )
-from kera_hw.loops.rewrite import Copier, Names, counter_value, used
+from kera_hw.loops.rewrite import Copier, Names, counter_value
 from kera_hw.loops.spans import spans_within
 from kera_hw.loops.transforms.reason import Refused, with_loop
 from kera_hw.ops.intervals import Interval
@@ -166,5 +167,4 @@ def unroll(program: LoopProgram, loop: str) -> LoopProgram:
         outer.update({item.outer: value for item, value in zip(whole.carried, values)})
         return made
 
-    unrolled = with_loop(program, loop, change)
-    return replace(unrolled, body=Copier(outer).block(unrolled.body)) if outer else unrolled
+    return with_loop(program, loop, change, outer)

@@ -1,9 +1,10 @@
 """A transform's refusal, and how loops and buffers are found by name."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from kera_hw.loops.contents import defined
 from kera_hw.loops.program import (
     ANYWHERE,
     IN_ORDER,
@@ -12,9 +13,12 @@ from kera_hw.loops.program import (
     Buffer,
     For,
     LoopProgram,
+    Operand,
     Schedule,
     Statement,
     Storage,
+    Var,
+    blocks_of,
     statements,
 )
 from kera_hw.loops.rewrite import exchanged, replaced
@@ -25,10 +29,23 @@ class Refused(Exception):
 
 
 def loop_named(program: LoopProgram, name: str) -> For:
-    for statement in statements(program.body):
+    found = _loop_in(program.body, name)
+    if found is None:
+        raise Refused(f"There is no loop `{name}`.")
+    return found
+
+
+def _loop_in(block: Block, name: str) -> For | None:
+    if name not in defined(block):
+        return None
+    for statement in block.body:
         if isinstance(statement, For) and statement.var.name == name:
             return statement
-    raise Refused(f"There is no loop `{name}`.")
+        for inner in blocks_of(statement):
+            found = _loop_in(inner, name)
+            if found is not None:
+                return found
+    return None
 
 
 def plain_loop(program: LoopProgram, name: str) -> For:
@@ -76,10 +93,14 @@ def with_storage(program: LoopProgram, name: str, storage: Storage) -> LoopProgr
 
 
 def with_loop(
-    program: LoopProgram, name: str, change: Callable[[For], list[Statement]]
+    program: LoopProgram, name: str, change: Callable[[For], list[Statement]],
+    after: Mapping[Var, Operand] = {},
 ) -> LoopProgram:
-    """The program with a loop replaced that is still to be scheduled."""
-    return _with_loop(program, plain_loop(program, name), change)
+    """The program with a loop replaced that is still to be scheduled.
+
+    ``after``: what follows takes for what the loop gave, known once ``change`` was called.
+    """
+    return _with_loop(program, plain_loop(program, name), change, after)
 
 
 def with_schedule(program: LoopProgram, name: str, schedule: Schedule) -> LoopProgram:
@@ -88,8 +109,9 @@ def with_schedule(program: LoopProgram, name: str, schedule: Schedule) -> LoopPr
 
 
 def _with_loop(
-    program: LoopProgram, loop: For, change: Callable[[For], list[Statement]]
+    program: LoopProgram, loop: For, change: Callable[[For], list[Statement]],
+    after: Mapping[Var, Operand] = {},
 ) -> LoopProgram:
-    body = exchanged(program.body, loop, lambda: change(loop))
+    body = exchanged(program.body, loop, lambda: change(loop), after)
     assert body is not None
     return replace(program, body=body)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from kera_hw.loops.contents import indexing, used
 from kera_hw.loops.evaluator import Lanes, literal_value
 from kera_hw.loops.program import (
     COUNTER,
@@ -35,7 +36,7 @@ from kera_hw.loops.program import (
     of_var,
     statements,
 )
-from kera_hw.loops.rewrite import Copier, Names, as_affine, indexing, used
+from kera_hw.loops.rewrite import Copier, Names, as_affine
 from kera_hw.loops.spans import affine_span
 from kera_hw.loops.transforms.reason import Refused, temporary_named
 from kera_hw.ops.intervals import Interval, type_interval

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import cast, get_args
 
 from kera_hw.loops.access_order import OutOfOrder, window_of
+from kera_hw.loops.contents import touches
 from kera_hw.loops.program import (
     Alloc,
     Bank,
@@ -21,7 +22,7 @@ from kera_hw.loops.program import (
     Storage,
     blocks_of,
 )
-from kera_hw.loops.rewrite import replaced, touches
+from kera_hw.loops.rewrite import replaced
 from kera_hw.loops.transforms.reason import Refused, buffer_named, with_storage
 from kera_hw.loops.verifier import verify_loops
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kera_hw.graph.node import Node, Ref
+from kera_hw.loops.contents import indexing, used
 from kera_hw.loops.program import Block, For, Op, Operand, Statement, Var
-from kera_hw.loops.rewrite import indexing, used
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Trait
 from kera_hw.rtl.lower.builder import Builder

@@ -11,6 +11,7 @@ from math import prod
 
 import numpy as np
 
+from kera_hw.loops.contents import touches
 from kera_hw.loops.evaluator import Lanes, literal_value
 from kera_hw.loops.program import (
     Affine,
@@ -30,7 +31,6 @@ from kera_hw.loops.program import (
     While,
     statements,
 )
-from kera_hw.loops.rewrite import touches
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import Array, EvalCall
 from kera_hw.types import IntType

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kera_hw.loops.contents import touches
 from kera_hw.loops.evaluator import Evaluation
 from kera_hw.loops.program import Affine, Buffer, Literal, Load, Op, Statement, Store, Var
-from kera_hw.loops.rewrite import touches
 from kera_hw.rtl.machine.nests import Nest, Regions, touched
 
 FAR = 1 << 30

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from kera_hw.graph.node import Export, Ref
 from kera_hw.graph.store import Store as GraphStore
+from kera_hw.loops.contents import defined
 from kera_hw.loops.program import Alloc, Block, Buffer, For, Load, Statement, Store, Var, statements
-from kera_hw.loops.rewrite import defined
 from kera_hw.ops.intervals import Interval
 from kera_hw.rtl.lower.budget import Meter
 from kera_hw.rtl.lower.builder import carrier, width_of

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kera_hw.loops.access_order import linear
+from kera_hw.loops.contents import defined, indexing, used
 from kera_hw.loops.program import (
     Affine,
     Alloc,
@@ -26,7 +27,6 @@ from kera_hw.loops.program import (
     of_var,
     statements,
 )
-from kera_hw.loops.rewrite import defined, indexing, used
 from kera_hw.rtl.lower import ports
 from kera_hw.rtl.machine.parts import operation_count
 from kera_hw.rtl.machine.tidy import tidied

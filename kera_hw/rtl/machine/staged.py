@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from kera_hw.loops.contents import touches
 from kera_hw.loops.program import (
     Alloc,
     Block,
@@ -21,7 +22,7 @@ from kera_hw.loops.program import (
     Statement,
     Store,
 )
-from kera_hw.loops.rewrite import Names, touches
+from kera_hw.loops.rewrite import Names
 from kera_hw.loops.transforms.parallel import proved_parallel
 from kera_hw.loops.transforms.plan import Step, apply_step
 from kera_hw.loops.transforms.reason import Refused

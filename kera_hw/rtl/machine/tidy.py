@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kera_hw.loops.contents import indexing, touches, used
 from kera_hw.loops.program import (
     Alloc,
     Block,
@@ -20,7 +21,7 @@ from kera_hw.loops.program import (
     of_var,
     statements,
 )
-from kera_hw.loops.rewrite import indexing, touches, used, with_block
+from kera_hw.loops.rewrite import with_block
 from kera_hw.rtl.lower import ports
 from kera_hw.types import bit_width
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from kera_hw.loops.contents import indexing, used
 from kera_hw.loops.program import (
     COUNTER,
     Affine,
@@ -27,7 +28,7 @@ from kera_hw.loops.program import (
     of_var,
     statements,
 )
-from kera_hw.loops.rewrite import Names, indexing, used, with_block
+from kera_hw.loops.rewrite import Names, with_block
 from kera_hw.types import Type
 
 ITEMS = 256

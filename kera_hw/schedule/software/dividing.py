@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from kera_hw.loops.contents import defined, indexing, used
 from kera_hw.loops.program import (
     Alloc,
     Block,
@@ -24,7 +25,6 @@ from kera_hw.loops.program import (
     Var,
     statements,
 )
-from kera_hw.loops.rewrite import defined, indexing, used
 from kera_hw.loops.transforms.cost import Costs
 
 LEAST_WORK = 1 << 22

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 from typing import NamedTuple
 
+from kera_hw.loops.contents import defined, indexing, used
 from kera_hw.loops.program import (
     Alloc,
     Block,
@@ -25,7 +26,6 @@ from kera_hw.loops.program import (
     Var,
     statements,
 )
-from kera_hw.loops.rewrite import defined, indexing, used
 from kera_hw.schedule.software.layout import aligned, element_bytes, lay_out_temporaries
 
 LEAST_ROUNDS = 32
