@@ -2,14 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Protocol
 
 from kera_hw.loops.program import Affine, Block, For, If, Literal, Load, Op, Operand, Var, While, statements
 from kera_hw.ops.intervals import Interval, MaybeInterval, OpShape, apply_rule, type_interval
 
-Ranges = Mapping[Var, MaybeInterval]
+
+class Ranges(Protocol):
+    """What is known of scalars."""
+
+    def get(self, var: Var, /) -> MaybeInterval: ...
 
 
-def spans_within(block: Block, known: Ranges = {}) -> dict[Var, Interval]:  # noqa: B006 - never changed
+def spans_within(block: Block, known: Mapping[Var, MaybeInterval] = {}) -> dict[Var, Interval]:
     """All that changes while the block runs, as far as it is an integer; ``known`` is told from outside."""
     found: dict[Var, Interval] = {}
     ranges: dict[Var, MaybeInterval] = dict(known)
@@ -37,6 +42,47 @@ def spans_within(block: Block, known: Ranges = {}) -> dict[Var, Interval]:  # no
             case _:
                 pass
     return found
+
+
+class Spans:
+    """The same of a block, each found when it is asked for."""
+
+    def __init__(self, block: Block) -> None:
+        self._found: dict[Var, MaybeInterval] = {}
+        self._makers: dict[Var, Op] = {}
+        for statement in statements(block, that_run=True):
+            match statement:
+                case For(carried=carried) | While(carried=carried):
+                    if isinstance(statement, For):
+                        self._found[statement.var] = Interval(0, max(statement.count - 1, 0))
+                    for item in carried:
+                        self._found[item.inner] = type_interval(item.inner.type)
+                        self._found[item.outer] = type_interval(item.outer.type)
+                case Op(results=(result,)):
+                    self._makers[result] = statement
+                case Load(result=result):
+                    self._found[result] = type_interval(result.type)
+                case Op(results=results) | If(results=results):
+                    for result in results:
+                        self._found[result] = type_interval(result.type)
+                case _:
+                    pass
+
+    def get(self, var: Var, /) -> MaybeInterval:
+        found, makers = self._found, self._makers
+        open_ = [var]  # operands before what is made of them
+        while open_:
+            maker = None if open_[-1] in found else makers.get(open_[-1])
+            if maker is None:
+                open_.pop()
+                continue
+            read = (one for one in maker.operands if isinstance(one, Var))
+            left = [one for one in read if one not in found and one in makers]
+            if left:
+                open_ += left
+            else:
+                found[open_.pop()] = op_span(maker, found)
+        return found.get(var)
 
 
 def moving(block: Block, wanted: Collection[Var]) -> dict[Var, Interval]:

@@ -6,16 +6,16 @@ from statement to statement, from round to round, and out of branches.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
-from kera_hw.loops.contents import indexing, used
+from kera_hw.loops.contents import defined, touched, touches
+from kera_hw.loops.counters import Counters
+from kera_hw.loops.dead import without_dead
 from kera_hw.loops.evaluator import Lanes, literal_value
 from kera_hw.loops.program import (
-    COUNTER,
-    Affine,
     Alloc,
     Block,
     Buffer,
@@ -33,32 +33,38 @@ from kera_hw.loops.program import (
     Var,
     While,
     blocks_of,
-    of_var,
     statements,
 )
-from kera_hw.loops.rewrite import Copier, Names, as_affine
-from kera_hw.loops.spans import affine_span
+from kera_hw.loops.rewrite import Copier, Names
 from kera_hw.loops.transforms.reason import Refused, temporary_named
-from kera_hw.ops.intervals import Interval, type_interval
+from kera_hw.ops.intervals import Interval
 from kera_hw.ops.registry import OPS
 from kera_hw.ops.spec import EvalCall
 from kera_hw.types import BoolType, IntType
 
-Element = tuple[str, int]
-"""A buffer, and a place in it, row-major."""
+Elements = dict[int, Operand]
+"""What stands at places of a buffer, row-major."""
 
 
 def promote(program: LoopProgram, buffer: str) -> LoopProgram:
     """A temporary without memory: each element a scalar. Raises Refused where an index is not constant."""
-    found = {buffer: temporary_named(program, buffer)}
-    for item in statements(program.body):
-        if isinstance(item, Load | Store) and item.buffer in found and any(p.terms for p in item.index):
-            raise Refused(f"`{item.buffer}` has an index that is not constant.")
+    found = temporary_named(program, buffer)
+    _check_constant(program.body, buffer)
+    return replace(program, body=_Promotion(found, Names(program)).block(program.body, {}))
+
+
+def _check_constant(block: Block, buffer: str) -> None:
+    if buffer not in touched(block):
+        return
+    for item in block.body:
+        if isinstance(item, Load | Store) and item.buffer == buffer and any(p.terms for p in item.index):
+            raise Refused(f"`{buffer}` has an index that is not constant.")
         if isinstance(item, While) and any(
-            isinstance(one, Store) and one.buffer in found for one in statements(item.condition)
+            isinstance(one, Store) and one.buffer == buffer for one in statements(item.condition)
         ):
             raise Refused("A loop's condition stores to a buffer.")
-    return replace(program, body=_Promotion(found, Names(program)).block(program.body, {}))
+        for inner in blocks_of(item):
+            _check_constant(inner, buffer)
 
 
 def constant_indices(program: LoopProgram) -> list[Buffer]:
@@ -72,31 +78,33 @@ def constant_indices(program: LoopProgram) -> list[Buffer]:
 
 
 class _Promotion:
-    def __init__(self, buffers: dict[str, Buffer], names: Names) -> None:
-        self._buffers, self._names = buffers, names
+    def __init__(self, buffer: Buffer, names: Names) -> None:
+        self._buffer, self._names = buffer, names
         self._copier = Copier({})
 
-    def block(self, block: Block, now: dict[Element, Operand], more: Iterable[Element] = ()) -> Block:
+    def block(self, block: Block, now: Elements, more: Iterable[int] = ()) -> Block:
         """The block, ``now`` what elements are; it also yields what ``more`` are at its end."""
+        name, more = self._buffer.name, tuple(more)
+        if not more and name not in touched(block) and name not in defined(block):
+            return self._copier.block(block)
         body: list[Statement] = []
         for statement in block.body:
             found = self._statement(statement, now)
             if found is not None:
                 body.append(found)
         yields = [self._copier.operand(operand) for operand in block.yields]
-        return Block(tuple(body), (*yields, *(self._value(item, now) for item in more)))
+        return Block(tuple(body), (*yields, *(self._value(place, now) for place in more)))
 
-    def _statement(self, statement: Statement, now: dict[Element, Operand]) -> Statement | None:
+    def _statement(self, statement: Statement, now: Elements) -> Statement | None:
         match statement:
-            case Alloc(buffer=buffer) if buffer.name in self._buffers:
-                for place in range(buffer.size):
-                    now.pop((buffer.name, place), None)  # a new one in each round
+            case Alloc(buffer=buffer) if buffer.name == self._buffer.name:
+                now.clear()  # a new one in each round
                 return None
-            case Load(result=result, buffer=name, index=index) if name in self._buffers:
-                self._copier.values[result] = self._value(self._element(name, index), now)
+            case Load(result=result, buffer=name, index=index) if name == self._buffer.name:
+                self._copier.values[result] = self._value(self._place(index), now)
                 return None
-            case Store(buffer=name, index=index, value=value) if name in self._buffers:
-                now[self._element(name, index)] = self._copier.operand(value)
+            case Store(buffer=name, index=index, value=value) if name == self._buffer.name:
+                now[self._place(index)] = self._copier.operand(value)
                 return None
             case For(carried=carried, body=body):
                 given, states, inside = self._carried(statement, carried, now)
@@ -117,12 +125,12 @@ class _Promotion:
             case _:
                 return self._copier.statement(statement)
 
-    def _if(self, branch: If, now: dict[Element, Operand]) -> If:
+    def _if(self, branch: If, now: Elements) -> If:
         stored = self._stored(branch)
         then, otherwise = (
             self.block(side, dict(now), stored) for side in (branch.then, branch.otherwise)
         )
-        results = [self._fresh(item) for item in stored]
+        results = [self._fresh() for _ in stored]
         now.update(zip(stored, results))
         return replace(
             branch, condition=self._copier.operand(branch.condition), then=then, otherwise=otherwise,
@@ -130,39 +138,40 @@ class _Promotion:
         )
 
     def _carried(
-        self, loop: For | While, carried: tuple[Carried, ...], now: dict[Element, Operand]
-    ) -> tuple[list[Carried], dict[Element, Carried], dict[Element, Operand]]:
+        self, loop: For | While, carried: tuple[Carried, ...], now: Elements
+    ) -> tuple[list[Carried], dict[int, Carried], Elements]:
         """What a loop carries already, what it carries now, and elements as a round finds them."""
         given = [replace(item, initial=self._copier.operand(item.initial)) for item in carried]
         states = {
-            item: Carried(self._fresh(item), self._value(item, now), self._fresh(item))
-            for item in self._stored(loop)
+            place: Carried(self._fresh(), self._value(place, now), self._fresh())
+            for place in self._stored(loop)
         }
-        inside = {**now, **{item: state.inner for item, state in states.items()}}
-        now.update({item: state.outer for item, state in states.items()})
+        inside = {**now, **{place: state.inner for place, state in states.items()}}
+        now.update({place: state.outer for place, state in states.items()})
         return given, states, inside
 
-    def _stored(self, statement: Statement) -> list[Element]:
-        """Elements that a statement writes, of buffers that are not its own."""
-        inside = list(statements(Block((statement,))))
-        own = {item.buffer.name for item in inside if isinstance(item, Alloc)}
+    def _stored(self, statement: Statement) -> list[int]:
+        """Elements that a statement writes, of a buffer that is not its own."""
+        name, parts = self._buffer.name, blocks_of(statement)
+        if not touches(statement, name) or any(name in defined(part) for part in parts):
+            return []
+        inside = (item for part in parts for item in statements(part))
         return list(dict.fromkeys(
-            self._element(item.buffer, item.index) for item in inside
-            if isinstance(item, Store) and item.buffer in self._buffers and item.buffer not in own
+            self._place(item.index) for item in inside if isinstance(item, Store) and item.buffer == name
         ))
 
-    def _element(self, name: str, index: Index) -> Element:
+    def _place(self, index: Index) -> int:
         place = 0
-        for part, extent in zip(index, self._buffers[name].shape):
+        for part, extent in zip(index, self._buffer.shape):
             place = place * extent + part.constant
-        return name, place
+        return place
 
-    def _value(self, element: Element, now: dict[Element, Operand]) -> Operand:
+    def _value(self, place: int, now: Elements) -> Operand:
         """An element; anything for one that was never written, which nobody reads."""
-        return now.get(element) or Literal(self._buffers[element[0]].element, 0)
+        return now.get(place) or Literal(self._buffer.element, 0)
 
-    def _fresh(self, element: Element) -> Var:
-        return Var(self._names.fresh("v"), self._buffers[element[0]].element)
+    def _fresh(self) -> Var:
+        return Var(self._names.fresh("v"), self._buffer.element)
 
 
 # What is known
@@ -173,12 +182,10 @@ def fold(program: LoopProgram) -> LoopProgram:
 
     Raises Refused where nothing is known or unused.
     """
-    body = _Folding().block(program.body)
-    while (left := _without_dead(body, used(body) | indexing(body))) is not body:
-        body = left
-    if body == program.body:
+    found = without_dead(replace(program, body=_Folding().block(program.body)))
+    if found.body == program.body:
         raise Refused("Nothing is known before it runs, and nothing is unused.")
-    return replace(program, body=body)
+    return found
 
 
 class _Folding:
@@ -187,6 +194,7 @@ class _Folding:
     def __init__(self) -> None:
         self._copier = Copier({})
         self._counts: dict[Var, Interval] = {}
+        self._counters = Counters(self._counts, self._counts.__contains__)
 
     def block(self, block: Block) -> Block:
         body: list[Statement] = []
@@ -222,42 +230,9 @@ class _Folding:
                         body.append(statement)
                     else:
                         values[known[0]] = known[1]
-                    if isinstance(statement, Op) and len(statement.results) == 1:
-                        self._place(statement)
-
-    def _place(self, op: Op) -> None:
-        """Notes a result that is a sum of counters, and does not wrap."""
-        moved = [self._sum(operand) for operand in op.operands]
-        total = _summed(op.opcode, [part for part in moved if part is not None])
-        (result,) = op.results
-        if None in moved or total is None or not total.terms:
-            return
-        span, able = affine_span(total, self._counts), type_interval(result.type)
-        if span is not None and able is not None and able.low <= span.low and span.high <= able.high:
-            self._copier.places[result] = total
-
-    def _sum(self, operand: Operand) -> Affine | None:
-        if isinstance(operand, Var):
-            return of_var(operand) if operand in self._counts else self._copier.places.get(operand)
-        return as_affine(operand) if isinstance(operand.type, IntType) else None
-
-
-def _summed(opcode: str, parts: Sequence[Affine]) -> Affine | None:
-    match opcode, parts:
-        case "convert.cast", [part]:
-            return part
-        case "integer.add", [one, two]:
-            return one + two
-        case "integer.sub", [one, two]:
-            return one - two
-        case "integer.mul", [Affine(terms=()) as one, two]:
-            return two * one.constant
-        case "integer.mul", [one, Affine(terms=()) as two]:
-            return one * two.constant
-        case "bits.shl", [one, Affine(terms=()) as two] if 0 <= two.constant < COUNTER.width_bits:
-            return one * (1 << two.constant)
-        case _:
-            return None
+                    total = self._counters.note(statement) if isinstance(statement, Op) else None
+                    if isinstance(statement, Op) and total is not None and total.terms:
+                        self._copier.places[statement.results[0]] = total
 
 
 def _computed(op: Op) -> tuple[Var, Literal] | None:
@@ -273,47 +248,3 @@ def _computed(op: Op) -> tuple[Var, Literal] | None:
     (value,) = OPS[op.opcode].evaluate(call)
     width = result.type.width_bits if isinstance(result.type, IntType) else 1
     return result, Literal(result.type, int(value[0]) & ((1 << width) - 1))
-
-
-def _without_dead(block: Block, wanted: set[Var]) -> Block:
-    """Without operations, loads and carried values that nobody uses; the same block where there are none."""
-    body: list[Statement] = []
-    same = True
-    for statement in block.body:
-        match statement:
-            case Op(results=results) if not wanted & {*results}:
-                same = False
-                continue
-            case Load(result=result) if result not in wanted:
-                same = False
-                continue
-            case For(carried=carried) | While(carried=carried):
-                found = _without_dead_carried(statement, carried, wanted)
-                if isinstance(found, For) and not found.carried and not found.body.body:
-                    same = False
-                    continue
-            case If(then=then, otherwise=otherwise, results=results):
-                if not wanted & {*results} and not any(
-                    isinstance(item, Store) for item in statements(Block((statement,)))
-                ):
-                    same = False
-                    continue
-                first, second = (_without_dead(side, wanted) for side in (then, otherwise))
-                found = statement
-                if first is not then or second is not otherwise:
-                    found = replace(statement, then=first, otherwise=second)
-            case _:
-                found = statement
-        same = same and found is statement
-        body.append(found)
-    return block if same else replace(block, body=tuple(body))
-
-
-def _without_dead_carried(loop: For | While, carried: tuple[Carried, ...], wanted: set[Var]) -> For | While:
-    """A value that a loop carries, and nobody looks at within it or after."""
-    kept = [k for k, item in enumerate(carried) if item.inner in wanted or item.outer in wanted]
-    body = _without_dead(loop.body, wanted)
-    if len(kept) == len(carried) and body is loop.body:
-        return loop
-    yields = tuple(body.yields[k] for k in kept)
-    return replace(loop, carried=tuple(carried[k] for k in kept), body=replace(body, yields=yields))

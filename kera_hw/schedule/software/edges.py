@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kera_hw.loops.counters import Counters
 from kera_hw.loops.program import Affine, For, Load, LoopProgram, Op, Store, Var, statements
 from kera_hw.loops.spans import affine_span, spans_within
 from kera_hw.loops.transforms.plan import Step, apply_step
 from kera_hw.ops.intervals import Interval
-from kera_hw.schedule.software.folding import Counters, answer, asks
+from kera_hw.schedule.software.folding import answer, asks, counts
 
 _MOST_ROUNDS = 64
 """Of a loop that is looked at round by round."""
@@ -65,7 +66,7 @@ def _lanes(program: LoopProgram, loops: Sequence[For]) -> set[Var]:
 
 def _questions(program: LoopProgram, spans: Mapping[Var, Interval]) -> list[Question]:
     """Those that ranges leave open."""
-    counters = Counters(spans)
+    counters = Counters(spans, counts)
     found: list[Question] = []
     for item in statements(program.body):
         if not isinstance(item, Op) or len(item.results) != 1:

@@ -5,37 +5,34 @@ image have one answer. What is left to ask is asked of one counter in 32 bits, i
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
+from kera_hw.loops.counters import Counters
+from kera_hw.loops.dead import without_dead
 from kera_hw.loops.program import (
     COUNTER,
     Affine,
     Block,
     For,
     If,
-    Index,
     Literal,
-    Load,
     LoopProgram,
     Op,
     Operand,
     Statement,
-    Store,
     Var,
     While,
     blocks_of,
     of_var,
     statements,
 )
-from kera_hw.loops.rewrite import Copier, Names, as_affine, counter_value, with_block
-from kera_hw.loops.spans import affine_span, spans_within
+from kera_hw.loops.rewrite import Copier, Names, counter_value, with_block
+from kera_hw.loops.spans import Spans, affine_span
 from kera_hw.ops.intervals import Interval
 from kera_hw.schedule.software.vector_loops import SHORT_BITS
 from kera_hw.types import BOOL, IntType
 
 _SHORT = IntType(SHORT_BITS, True)
-_WORD = Interval(-(1 << 63), (1 << 63) - 1)
 _NARROW = Interval(-(1 << (SHORT_BITS - 1)), (1 << (SHORT_BITS - 1)) - 1)
 _TURNED = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt", "eq": "eq", "ne": "ne"}
 Known = dict[tuple[object, ...], Operand]
@@ -49,7 +46,7 @@ def folded(program: LoopProgram, settled: bool = True) -> LoopProgram:
     if not any(isinstance(item, Op) and asks(item) for item in statements(program.body)):
         return program
     body = _Folding(program, settled).block(program.body, {})
-    return replace(program, body=_read(body))
+    return without_dead(replace(program, body=body))
 
 
 def asks(op: Op) -> bool:
@@ -57,55 +54,16 @@ def asks(op: Op) -> bool:
     return op.opcode.startswith("compare.") and op.operands[0].type == COUNTER
 
 
-class Counters:
-    """What is computed with loops' counters, as sums of them."""
-
-    def __init__(self, spans: Mapping[Var, Interval]) -> None:
-        self.spans = spans
-        self._sums: dict[Var, Affine] = {}
-
-    def note(self, op: Op) -> None:
-        """A sum of counters, where it does not wrap."""
-        (result,) = op.results
-        if result.type != COUNTER:
-            return
-        a, b = (*map(self._affine, op.operands), None, None)[:2]
-        if a is None or b is None:
-            return
-        found: Affine | None = None
-        match op.opcode:
-            case "integer.add":
-                found = a + b
-            case "integer.sub":
-                found = a - b
-            case "integer.mul" if not b.terms:
-                found = a * b.constant
-            case _:
-                pass
-        if found is not None and self.fits(found, _WORD):
-            self._sums[result] = found
-
-    def _affine(self, operand: Operand) -> Affine | None:
-        if operand.type != COUNTER:
-            return None
-        known = self._sums.get(operand) if isinstance(operand, Var) else None
-        return as_affine(operand) if known is None else known
-
-    def fits(self, expression: Affine, within: Interval) -> bool:
-        span = affine_span(expression, self.spans)
-        return span is not None and within.low <= span.low and span.high <= within.high
-
-    def difference(self, op: Op) -> Affine | None:
-        """Of what a comparison compares."""
-        a, b = map(self._affine, op.operands)
-        return None if a is None or b is None else a - b
+def counts(var: Var) -> bool:
+    """Whether a scalar counts as a counter of its own, where it is no sum of others."""
+    return var.type == COUNTER
 
 
 class _Folding:
     def __init__(self, program: LoopProgram, settled: bool) -> None:
         self._settled = settled
         self._names = Names(program)
-        self._counters = Counters(spans_within(program.body))
+        self._counters = Counters(Spans(program.body), counts)
         self._copier = Copier({})
         self._lanes: list[Var] = []  # counters of parallel loops around, the innermost last
 
@@ -216,44 +174,3 @@ def answer(verb: str, span: Interval) -> bool | None:
             return above if verb == "gt" or above is None else not above
         case _:
             return None
-
-
-def _read(block: Block) -> Block:
-    """Without operations and loads that nobody reads."""
-    return _kept(block, set())[0]
-
-
-def _kept(block: Block, needed: set[Var]) -> tuple[Block, set[Var]]:
-    needed = needed | {item for item in block.yields if isinstance(item, Var)}
-    body: list[Statement] = []
-    for statement in reversed(block.body):
-        if isinstance(statement, Op | Load):
-            results = statement.results if isinstance(statement, Op) else (statement.result,)
-            if needed.isdisjoint(results):
-                continue
-        for which, inner in enumerate(blocks_of(statement)):
-            kept, more = _kept(inner, needed)
-            needed = needed | more
-            statement = with_block(statement, which, kept)
-        needed |= _reads(statement)
-        body.append(statement)
-    return replace(block, body=tuple(reversed(body))), needed
-
-
-def _reads(statement: Statement) -> set[Var]:
-    index: Index = statement.index if isinstance(statement, Load | Store) else ()
-    operands: tuple[Operand, ...] = ()
-    match statement:
-        case Op(operands=operands):
-            pass
-        case Store(value=value):
-            operands = (value,)
-        case For(carried=carried) | While(carried=carried):
-            operands = tuple(one.initial for one in carried)
-        case If(condition=condition):
-            operands = (condition,)
-        case _:
-            pass
-    return {item for item in operands if isinstance(item, Var)} | {
-        var for part in index for var, _ in part.terms
-    }
