@@ -24,7 +24,7 @@ from kera_hw.schedule.software.layout import Layout, aligned, lay_out, native_dt
 from kera_hw.schedule.software.native import native_blocks, native_program, rows_of
 from kera_hw.schedule.software.tiling import Registers
 from kera_hw.schedule.software.vector_loops import Plan, plan_vectors
-from kera_hw.support import Diagnostic, KeraError, deep_recursion
+from kera_hw.support import Diagnostic, KeraError, collection_put_off, deep_recursion
 from kera_hw.target import TargetTable
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -49,6 +49,7 @@ class CpuFunction:
 
 
 @deep_recursion()
+@collection_put_off()
 def compile_export(
     export: Export, vectors: bool = True, level: Level | None = None, graph: Graph | None = None
 ) -> CpuFunction:

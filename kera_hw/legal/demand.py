@@ -27,6 +27,7 @@ from kera_hw.types import BoolType, FixType, FloatType, IntType, Type, bit_width
 
 _OWN_BITS = frozenset(f"bits.{verb}" for verb in ("extract", "test", "reverse_bits", "reverse_bytes"))
 """Operations that take bits of their operand out by their places."""
+_MODULAR = frozenset(name for name, spec in OPS.items() if Trait.LOW_BITS in spec.traits)
 _MOVING = frozenset({"floating.neg", "floating.abs", "floating.is_nan"})
 
 
@@ -149,9 +150,10 @@ class _Search:
 
 def _is_modular(op: Op) -> bool:
     """Whether what stands above the operands' bits changes nothing within the result's."""
+    if op.opcode not in _MODULAR:
+        return False
     width = bit_width(op.results[0].type)
-    narrower = any(bit_width(operand.type) < width for operand in op.operands)
-    return Trait.LOW_BITS in OPS[op.opcode].traits and not narrower
+    return not any(bit_width(operand.type) < width for operand in op.operands)
 
 
 def _cuts(source: Type, target: Type) -> bool:

@@ -32,8 +32,8 @@ from kera_hw.loops.program import (
     Var,
     While,
 )
-from kera_hw.loops.rewrite import as_affine
-from kera_hw.loops.spans import spans_within
+from kera_hw.loops.rewrite import substituted
+from kera_hw.loops.spans import Spans
 from kera_hw.ops.intervals import MaybeInterval, type_interval
 from kera_hw.types import BoolType, FloatType
 
@@ -53,7 +53,7 @@ class _Legalisation:
         self.to = Writer(native, RULES, {buffer.name for buffer in program.buffers})
         self.emit = self.to.emit
         self.demand = demand_of(program, self.to.forms)
-        self.spans = spans_within(program.body)
+        self.spans = Spans(program.body)
         self.values: dict[Var, Value] = {}
         self.buffers: dict[str, tuple[Buffer, Buffer]] = {}  # as it was, as it is
 
@@ -73,7 +73,10 @@ class _Legalisation:
 
     def _use(self, operand: Operand) -> Value:
         """A value of its own: what is settled for one statement may not be seen from another."""
-        return replace(self.values[operand]) if isinstance(operand, Var) else self.to.literal(operand)
+        if not isinstance(operand, Var):
+            return self.to.literal(operand)
+        value = self.values[operand]
+        return Value(value.type, value.operand, value.span, value.settled, value.packed)
 
     def _define(self, var: Var, value: Value) -> None:
         if var in self.demand.settled:
@@ -85,7 +88,10 @@ class _Legalisation:
         self.values[var] = value
 
     def _span(self, var: Var) -> MaybeInterval:
-        return self.spans.get(var, type_interval(var.type))
+        if isinstance(var.type, FloatType):
+            return None
+        found = self.spans.get(var)
+        return type_interval(var.type) if found is None else found
 
     def _hold(self, value: Value, span: MaybeInterval) -> None:
         """An index within its range, where the native type alone would not show it."""
@@ -110,7 +116,7 @@ class _Legalisation:
         return tuple(self._affine(part) for part in index)
 
     def _affine(self, part: Affine) -> Affine:
-        return part.replace({var: as_affine(self.values[var].operand) for var, _ in part.terms})
+        return substituted(part, lambda var: self.values[var].operand) if part.terms else part
 
     # Statements
 
@@ -127,7 +133,7 @@ class _Legalisation:
                 spans = [self._span(result) for result in statement.results]
                 found = self.to.outputs(statement.opcode, inputs, dict(statement.attrs), spans[0])
                 for result, value, span in zip(statement.results, found, spans, strict=True):
-                    self._define(result, replace(value, span=span))
+                    self._define(result, Value(value.type, value.operand, span, value.settled, value.packed))
             case Load():
                 self._load(statement)
             case Store():

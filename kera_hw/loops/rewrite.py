@@ -99,24 +99,8 @@ class Copier:
         values, places = self.values, self.places
         for var, _ in part.terms:
             if var in values or var in places:
-                break
-        else:
-            return part
-        constant = part.constant
-        total: dict[Var, int] = {}
-        for var, coefficient in part.terms:
-            place = places.get(var)
-            value = values.get(var, var) if place is None else None
-            if isinstance(value, Var):
-                total[value] = total.get(value, 0) + coefficient
-                continue
-            if place is None:
-                assert value is not None
-                place = as_affine(value)
-            constant += place.constant * coefficient
-            for inner, factor in place.terms:
-                total[inner] = total.get(inner, 0) + factor * coefficient
-        return Affine(constant, tuple([(var, c) for var, c in total.items() if c]))
+                return substituted(part, lambda var: places.get(var) or values.get(var, var))
+        return part
 
     def _define(self, var: Var) -> Var:
         if self.names is None:
@@ -205,6 +189,22 @@ class Copier:
         assert self.names is not None
         self.buffers[buffer.name] = self.names.fresh(buffer.name)
         return replace(buffer, name=self.buffers[buffer.name])
+
+
+def substituted(part: Affine, value: Callable[[Var], Operand | Affine]) -> Affine:
+    """An index expression with others, or scalars, in the place of its variables."""
+    constant = part.constant
+    total: dict[Var, int] = {}
+    for var, coefficient in part.terms:
+        found = value(var)
+        if isinstance(found, Var):
+            total[found] = total.get(found, 0) + coefficient
+            continue
+        place = as_affine(found) if isinstance(found, Literal) else found
+        constant += place.constant * coefficient
+        for inner, factor in place.terms:
+            total[inner] = total.get(inner, 0) + factor * coefficient
+    return Affine(constant, tuple([(var, c) for var, c in total.items() if c]))
 
 
 def as_affine(value: Operand) -> Affine:

@@ -1,5 +1,6 @@
 """Foundations every other layer stands on: sources, spans, diagnostics, hashing, graph order."""
 from kera_hw.support.codes import CODES, LINTS, CodeInfo
+from kera_hw.support.collection import collection_put_off
 from kera_hw.support.diagnostic import Diagnostic, Diagnostics, Fix, Label, Severity
 from kera_hw.support.error import KeraError
 from kera_hw.support.hashing import Encoder, content_hash
@@ -22,6 +23,7 @@ __all__ = [
     "Severity",
     "SourceFile",
     "Span",
+    "collection_put_off",
     "content_hash",
     "deep_recursion",
     "render_diagnostic",

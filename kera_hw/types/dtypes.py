@@ -51,6 +51,9 @@ class IntType(Type):
     def __post_init__(self) -> None:
         assert self.width_bits >= 1
 
+    def __hash__(self) -> int:
+        return self.width_bits << 1 | self.signed
+
     @property
     def min(self) -> int:
         return -(1 << (self.width_bits - 1)) if self.signed else 0
@@ -85,6 +88,9 @@ class FloatType(Type):
     name: str
     exponent_bits: int
     fraction_bits: int
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def width_bits(self) -> int:

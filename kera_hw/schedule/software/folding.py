@@ -13,6 +13,7 @@ from kera_hw.loops.program import (
     COUNTER,
     Affine,
     Block,
+    Carried,
     For,
     If,
     Literal,
@@ -76,11 +77,13 @@ class _Folding:
                 case Op(results=(_,)):
                     if not self._copier.values.keys().isdisjoint(statement.operands):
                         operands = tuple(map(self._of, statement.operands))
-                        statement = replace(statement, operands=operands)
+                        statement = Op(
+                            statement.results, statement.opcode, operands, statement.attrs, statement.place
+                        )
                     self._op(statement, known, made)
                     continue
                 case For(carried=carried) | While(carried=carried):
-                    initials = (replace(one, initial=self._of(one.initial)) for one in carried)
+                    initials = [Carried(one.inner, self._of(one.initial), one.outer) for one in carried]
                     statement = replace(statement, carried=tuple(initials))
                     parallel = isinstance(statement, For) and statement.parallel
                     if isinstance(statement, For) and parallel:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from kera_hw.loops.contents import used
 from kera_hw.loops.program import (
     Alloc,
     Block,
@@ -22,6 +23,7 @@ from kera_hw.loops.program import (
     LoopProgram,
     Op,
     Operand,
+    Statement,
     Store,
     Var,
     While,
@@ -73,10 +75,26 @@ class _No(Exception):
 
 
 @dataclass
+class _Known:
+    """What is the same whichever loop is looked at: ``buffers`` as far as they are declared, and of accesses
+    by their ``id`` how much each variable counts."""
+
+    buffers: dict[str, Buffer]
+    terms: dict[int, dict[Var, int]] = field(default_factory=dict[int, dict[Var, int]])
+
+    def terms_of(self, access: Load | Store) -> dict[Var, int]:
+        found = self.terms.get(id(access))
+        if found is None:
+            _, found = flat_terms(self.buffers[access.buffer], access.index)
+            self.terms[id(access)] = found
+        return found
+
+
+@dataclass
 class _Search:
     """One loop looked at. Raises _No inside where control or a temporary's place would differ by lane."""
 
-    buffers: dict[str, Buffer]
+    known: _Known
     var: Var
     varying: set[Var] = field(default_factory=set[Var])
     private: set[str] = field(default_factory=set[str])
@@ -93,29 +111,33 @@ class _Search:
         self.note(var.type)
 
     def note(self, kind: Type) -> None:
-        if isinstance(kind, IntType | FloatType):
-            self.widest_bits = max(self.widest_bits, kind.width_bits)
+        if isinstance(kind, (IntType, FloatType)) and kind.width_bits > self.widest_bits:
+            self.widest_bits = kind.width_bits
 
     def block(self, block: Block) -> None:
         for statement in block.body:
             match statement:
                 case Op(results=results, operands=operands):
-                    if any(map(self.differs, operands)):
-                        self.operations += 1
-                        for operand in () if is_short_number(statement, self.var) else operands:
-                            self.note(operand.type)
-                        for result in results:
-                            self.mark(result)
-                case Load(result=result, buffer=name, index=index):
-                    if self._access(name, index) or name in self.private:
+                    for operand in operands:
+                        if isinstance(operand, Var) and operand in self.varying:
+                            break
+                    else:
+                        continue
+                    self.operations += 1
+                    for operand in () if is_short_number(statement, self.var) else operands:
+                        self.note(operand.type)
+                    for result in results:
                         self.mark(result)
-                case Store(buffer=name, index=index, value=value):
-                    if not self._access(name, index) and name not in self.private:
+                case Load(result=result, buffer=name):
+                    if self._access(statement) or name in self.private:
+                        self.mark(result)
+                case Store(buffer=name, value=value):
+                    if not self._access(statement) and name not in self.private:
                         raise _No
                     self.note(value.type)
                 case Alloc(buffer=buffer):
                     self.private.add(buffer.name)
-                    self.buffers[buffer.name] = buffer
+                    self.known.buffers[buffer.name] = buffer
                 case For(carried=carried, body=body):
                     self._loop(carried, (body,))
                 case While(carried=carried, condition=condition, body=body):
@@ -125,17 +147,16 @@ class _Search:
                 case If():
                     self._branch(statement)
 
-    def _access(self, name: str, index: Index) -> bool:
+    def _access(self, access: Load | Store) -> bool:
         """Whether lanes touch elements of their own."""
-        buffer = self.buffers[name]
-        _, terms = flat_terms(buffer, index)
-        moving = {var: c for var, c in terms.items() if var in self.varying}
+        terms = self.known.terms_of(access)
+        moving = self.varying.intersection(terms)
         if not moving:
             return False
-        if name in self.private:
+        if access.buffer in self.private:
             raise _No
-        self.note(buffer.element)
-        if moving == {self.var: 1}:
+        self.note(self.known.buffers[access.buffer].element)
+        if len(moving) == 1 and terms.get(self.var) == 1:
             self.neighbours += 1
         else:
             self.scattered += 1
@@ -172,19 +193,19 @@ class _Search:
 
 def plan_vectors(program: LoopProgram, vector_bits: int) -> Plan:
     """The loops of a program in native operations that run as vectors of so many bits."""
-    buffers = {buffer.name: buffer for buffer in program.buffers}
+    known = _Known({buffer.name: buffer for buffer in program.buffers})
     found: dict[int, VectorLoop] = {}
-    _innermost(program.body, buffers, found, vector_bits)
+    _innermost(program.body, known, found, vector_bits)
     stateless = not any(buffer.kind == "state" for buffer in program.buffers)
     if not found and stateless:
-        whole = _examined(ITEM, program.body, buffers, vector_bits)
+        whole = _examined(ITEM, program.body, known, vector_bits)
         if whole is not None:
             found[id(program)] = whole
     return found
 
 
 def _innermost(
-    block: Block, buffers: dict[str, Buffer], found: dict[int, VectorLoop], vector_bits: int
+    block: Block, known: _Known, found: dict[int, VectorLoop], vector_bits: int
 ) -> bool:
     """Whether some loop inside is taken."""
     any_taken = False
@@ -192,12 +213,12 @@ def _innermost(
         if isinstance(statement, (Op, Load, Store)):
             continue
         if isinstance(statement, Alloc):
-            buffers[statement.buffer.name] = statement.buffer
-        taken = [_innermost(inner, buffers, found, vector_bits) for inner in blocks_of(statement)]
+            known.buffers[statement.buffer.name] = statement.buffer
+        taken = [_innermost(inner, known, found, vector_bits) for inner in blocks_of(statement)]
         if any(taken):
             any_taken = True
         elif isinstance(statement, For) and statement.parallel:
-            loop = _examined(statement.var, statement.body, buffers, vector_bits, statement.count)
+            loop = _examined(statement.var, statement.body, known, vector_bits, statement.count)
             if loop is not None:
                 found[id(statement)] = loop
                 any_taken = True
@@ -205,15 +226,15 @@ def _innermost(
 
 
 def _examined(
-    var: Var, body: Block, buffers: dict[str, Buffer], vector_bits: int, rounds: int | None = None
+    var: Var, body: Block, known: _Known, vector_bits: int, rounds: int | None = None
 ) -> VectorLoop | None:
     """``rounds``: that there are, if that is known; of few, a shorter vector has most."""
-    search = _Search(dict(buffers), var, {var})
+    search = _Search(known, var, {var})
     try:
         search.block(body)
     except _No:
         return None
-    reading = (item for item in _all(body) if var in statement_operands(item))
+    reading = _readers(body, var)
     if not all(isinstance(item, Op) and is_short_number(item, var) for item in reading):
         search.note(var.type)
     lanes = vector_bits // search.widest_bits
@@ -247,9 +268,14 @@ def statement_operands(statement: object) -> tuple[Operand, ...]:
             return ()
 
 
-def _all(block: Block) -> Iterator[object]:
+def _readers(block: Block, var: Var) -> Iterator[Statement | None]:
+    """What reads a scalar, indices aside; None for a block that gives it."""
+    if var not in used(block):
+        return
     for statement in block.body:
-        yield statement
+        if var in statement_operands(statement):
+            yield statement
         for inner in blocks_of(statement):
-            yield from _all(inner)
-            yield from (Store("", (), value) for value in inner.yields)
+            yield from _readers(inner, var)
+            if var in inner.yields:
+                yield None
