@@ -54,6 +54,8 @@ def touches(statement: Statement, buffer: str) -> bool:
     """Whether a statement, or one within it, loads from a buffer or stores to it."""
     if isinstance(statement, Load | Store):
         return statement.buffer == buffer
+    if isinstance(statement, Op | Alloc):
+        return False
     return any(buffer in touched(inner) for inner in blocks_of(statement))
 
 

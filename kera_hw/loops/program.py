@@ -118,7 +118,12 @@ class Affine:
         return Affine(self.constant * factor, tuple([(var, c * factor) for var, c in self.terms]))
 
     def __sub__(self, other: Affine | int) -> Affine:
-        return self + other * -1
+        if isinstance(other, int):
+            return Affine(self.constant - other, self.terms)
+        total = dict(self.terms)
+        for var, coefficient in other.terms:
+            _count(total, var, -coefficient)
+        return Affine(self.constant - other.constant, tuple(total.items()))
 
     def replace(self, values: dict[Var, Affine]) -> Affine:
         """With expressions in the place of variables."""
@@ -202,6 +207,8 @@ class Contents:
     """Scalars as operands, and in index expressions."""
     touched: frozenset[str] | None = None
     """Buffers that are loaded from or stored to."""
+    statements: tuple[Statement, ...] | None = None
+    """All, each before those within it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,17 +317,31 @@ def blocks_of(statement: Statement) -> tuple[Block, ...]:
 
 def statements(block: Block, that_run: bool = False) -> Iterator[Statement]:
     """All statements inside, each before those within it; with ``that_run`` none of loops without rounds."""
-    left: list[Iterator[Statement]] = [iter(block.body)]
-    while left:
-        for statement in left[-1]:
-            yield statement
-            if that_run and isinstance(statement, For) and statement.count == 0:
-                continue
+    return _running(block) if that_run else iter(_every(block))
+
+
+def _every(block: Block) -> tuple[Statement, ...]:
+    known = block.contents.statements
+    if known is None:
+        found: list[Statement] = []
+        for statement in block.body:
+            found.append(statement)
             if isinstance(statement, (For, While, If)):
-                left += [iter(inner.body) for inner in reversed(blocks_of(statement))]
-                break
-        else:
-            left.pop()
+                for inner in blocks_of(statement):
+                    found += _every(inner)
+        known = block.contents.statements = tuple(found)
+    return known
+
+
+def _running(block: Block) -> Iterator[Statement]:
+    if not any(isinstance(statement, For) and not statement.count for statement in _every(block)):
+        yield from _every(block)
+        return
+    for statement in block.body:
+        yield statement
+        if isinstance(statement, (While, If)) or (isinstance(statement, For) and statement.count):
+            for inner in blocks_of(statement):
+                yield from _running(inner)
 
 
 def with_condition(block: Block, condition: bool = False) -> Iterator[tuple[Statement, bool]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
+from kera_hw.loops.contents import defined
 from kera_hw.loops.program import Affine, Block, For, If, Literal, Load, Op, Operand, Var, While, statements
 from kera_hw.ops.intervals import Interval, MaybeInterval, OpShape, apply_rule, type_interval
 
@@ -87,22 +88,16 @@ class Spans:
 
 def moving(block: Block, wanted: Collection[Var]) -> dict[Var, Interval]:
     """Of the variables wanted, what those run through that change while the block runs."""
-    counters: dict[Var, Interval] = {}
-    scalars: set[Var] = set()
-    for statement in statements(block, that_run=True):
-        match statement:
-            case Op(results=results) | If(results=results):
-                scalars.update(results)
-            case Load(result=result):
-                scalars.add(result)
-            case For(carried=carried) | While(carried=carried):
-                if isinstance(statement, For):
-                    counters[statement.var] = Interval(0, max(statement.count - 1, 0))
-                scalars.update(var for item in carried for var in (item.inner, item.outer))
-            case _:
-                pass
-    found = counters if scalars.isdisjoint(wanted) else spans_within(block)
-    return {var: found[var] for var in wanted if var in found}
+    inside = defined(block)
+    found = [var for var in wanted if var.name in inside]
+    if not found:
+        return {}
+    counters = {
+        item.var: Interval(0, max(item.count - 1, 0)) for item in statements(block, that_run=True)
+        if isinstance(item, For)
+    }
+    spans = counters if counters.keys() >= set(found) else spans_within(block)
+    return {var: spans[var] for var in found if var in spans}
 
 
 def op_span(op: Op, ranges: Ranges) -> MaybeInterval:

@@ -5,11 +5,11 @@ programs", Parallel Computing 1998), in the two cases in which rounds plainly sh
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import zip_longest
 
-from kera_hw.loops.contents import touches
+from kera_hw.loops.contents import touched, touches
 from kera_hw.loops.program import (
     Affine,
     Alloc,
@@ -34,10 +34,6 @@ from kera_hw.loops.transforms.reason import Refused, temporary_named
 _Key = tuple[tuple[int, frozenset[tuple[Var, int]]], ...]
 
 
-Touched = Callable[[Statement, str], bool]
-"""Whether a statement loads from a buffer or stores to it."""
-
-
 def contract(program: LoopProgram, buffer: str) -> LoopProgram:
     """A temporary without what is not needed of it.
 
@@ -55,13 +51,13 @@ def contract(program: LoopProgram, buffer: str) -> LoopProgram:
     return replace(program, body=body)
 
 
-def contracted(block: Block, whole: Buffer, touched: Touched = touches) -> Block:
+def contracted(block: Block, whole: Buffer) -> Block:
     """The block that declares a temporary, with less of it. Raises Refused where all of it is needed."""
     buffer = whole.name
-    found = _forwarded(block, buffer, {}, touched)
-    left = [item for item in found.body if touched(item, buffer)]
+    found = _forwarded(block, buffer, {})
+    left = [item for item in found.body if touches(item, buffer)]
     if not any(isinstance(item, Load) and item.buffer == buffer for item in statements(Block(tuple(left)))):
-        return _without(found, buffer, touched)
+        return _without(found, buffer)
     sliced = _sliced(left[0], whole) if len(left) == 1 else None
     if sliced is not None:
         old = Alloc(whole)
@@ -77,7 +73,7 @@ def _key(index: Index) -> _Key:
 
 
 def _forwarded(
-    block: Block, buffer: str, before: Mapping[_Key, tuple[Index, Operand]], touched: Touched
+    block: Block, buffer: str, before: Mapping[_Key, tuple[Index, Operand]]
 ) -> Block:
     """Loads of what was stored at the same index, replaced by that; ``before`` is known from outside."""
     known = dict(before)
@@ -85,7 +81,7 @@ def _forwarded(
     made: list[Statement] = []
     for original in block.body:
         statement = Copier(values).statement(original) if values else original
-        if not touched(statement, buffer):
+        if not touches(statement, buffer):
             made.append(statement)
             continue
         match statement:
@@ -103,7 +99,7 @@ def _forwarded(
             if not isinstance(statement, If):  # whose later rounds see what earlier ones stored
                 inside = known
         for which, inner in enumerate(parts):
-            part = _forwarded(inner, buffer, inside, touched)
+            part = _forwarded(inner, buffer, inside)
             if part is not inner:
                 statement = with_block(statement, which, part)
         made.append(statement)
@@ -113,7 +109,8 @@ def _forwarded(
 
 
 def _stores(block: Block, buffer: str) -> bool:
-    return any(isinstance(item, Store) and item.buffer == buffer for item in statements(block))
+    inside = statements(block) if buffer in touched(block) else ()
+    return any(isinstance(item, Store) and item.buffer == buffer for item in inside)
 
 
 def _apart(one: Index, two: Index) -> bool:
@@ -122,7 +119,7 @@ def _apart(one: Index, two: Index) -> bool:
     return any(not part.terms and part.constant for part in differences)
 
 
-def _without(block: Block, buffer: str, touched: Touched) -> Block:
+def _without(block: Block, buffer: str) -> Block:
     """Neither declared nor stored to."""
     kept: list[Statement] = []
     for statement in block.body:
@@ -130,9 +127,9 @@ def _without(block: Block, buffer: str, touched: Touched) -> Block:
             continue
         if isinstance(statement, Store) and statement.buffer == buffer:
             continue
-        if touched(statement, buffer):
+        if touches(statement, buffer):
             for which, inner in enumerate(blocks_of(statement)):
-                statement = with_block(statement, which, _without(inner, buffer, touched))
+                statement = with_block(statement, which, _without(inner, buffer))
         kept.append(statement)
     return replace(block, body=tuple(kept))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from kera_hw.loops.program import Alloc, Block, For, If, Load, LoopProgram, Op, Statement, Store, While
+from kera_hw.loops.program import Alloc, Block, For, If, Load, LoopProgram, Op, Store, While
 from kera_hw.types import Type, numpy_dtype
 
 _ITERATED = 8
@@ -83,18 +83,21 @@ class Costs:
         known = self._known.get(id(block))
         if known is not None:
             return known[1]
-        found = Cost()
+        found, operations, moved_bytes = Cost(), 0, 0
         for statement in block.body:
-            found = found.plus(self._statement(statement))
+            match statement:
+                case Op(opcode=opcode):
+                    operations += WEIGHTS.get(opcode, 1)
+                case Load(result=value) | Store(value=value):
+                    moved_bytes += _size(value.type)
+                case Alloc() | For() | While() | If():
+                    found = found.plus(self._whole(statement))
+        found = found.plus(Cost(operations=operations, moved_bytes=moved_bytes))
         self._known[id(block)] = block, found
         return found
 
-    def _statement(self, statement: Statement) -> Cost:
+    def _whole(self, statement: Alloc | For | While | If) -> Cost:
         match statement:
-            case Op(opcode=opcode):
-                return Cost(operations=WEIGHTS.get(opcode, 1))
-            case Load(result=value) | Store(value=value):
-                return Cost(moved_bytes=_size(value.type))
             case Alloc(buffer=buffer):
                 return Cost(buffers=1, held_bytes=_size(buffer.element) * buffer.size)
             case For(count=count, body=body):

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from kera_hw.loops.claims import has_claims
+from kera_hw.loops.contents import touched
 from kera_hw.loops.program import (
     Alloc,
     Block,
     For,
-    Load,
     LoopProgram,
     Statement,
     Store,
@@ -78,23 +78,12 @@ class _Chooser:
         self.steps: list[Step] = []
         self._alone = alone
         self._costs = Costs()
-        self._touched: dict[int, tuple[Statement, frozenset[str]]] = {}  # by identity, as in Costs
-
-    def touched(self, statement: Statement) -> frozenset[str]:
-        """Buffers that a statement loads from or stores to."""
-        known = self._touched.get(id(statement))
-        if known is not None:
-            return known[1]
-        if isinstance(statement, (Load, Store)):
-            found = frozenset({statement.buffer})
-        else:
-            inside = (self.touched(item) for part in blocks_of(statement) for item in part.body)
-            found = frozenset[str]().union(*inside)
-        self._touched[id(statement)] = statement, found
-        return found
+        self._done: dict[tuple[str, int], Block] = {}  # by identity, as in Costs: what stays
 
     def joined(self, block: Block, often: int) -> Block:
         """Neighbouring loops with as many rounds as one, where that may be; then within each statement."""
+        if ("joined", id(block)) in self._done:
+            return block
         body: list[Statement] = []
         last: int | None = None  # the loop before, if nothing but declarations has come since
         for statement in block.body:
@@ -111,7 +100,10 @@ class _Chooser:
             if not isinstance(statement, Alloc):
                 last = None
             body.append(statement)
-        return self._within(replace(block, body=tuple(body)), block, often, self.joined)
+        found = self._within(Block(tuple(body), block.yields), block, often, self.joined)
+        if found is block:
+            self._done["joined", id(block)] = block
+        return found
 
     def _joined(self, one: For, two: For, often: int) -> For | None:
         if one.count != two.count or not one.count or (self._alone(one) and self._alone(two)):
@@ -123,7 +115,7 @@ class _Chooser:
         if looks_back:
             return None  # one block does not show that the program stays sound
         stored = {item.buffer for item in statements(one.body) if isinstance(item, Store)}
-        passed = sorted(stored & self.touched(two))
+        passed = sorted(stored & touched(two.body))
         made = f"; {', '.join(f'`{item}`' for item in passed)} is used as it is made" if passed else ""
         reason = f"{one.count * often} rounds less{made}"
         self.steps.append(Step("fuse", (one.var.name, two.var.name), reason))
@@ -131,11 +123,13 @@ class _Chooser:
 
     def contracted(self, block: Block, often: int) -> Block:
         """Temporaries of a block without what is not needed of them; then those within each statement."""
+        if ("contracted", id(block)) in self._done:
+            return block
         found = block
         for item in block.body:
             if isinstance(item, Alloc):
                 try:
-                    after = contracted(found, item.buffer, self._touches)
+                    after = contracted(found, item.buffer)
                 except Refused:
                     continue
                 saved = self._costs.block(found).minus(self._costs.block(after))
@@ -143,10 +137,10 @@ class _Chooser:
                     reason = f"each round reads of `{item.buffer.name}` what it wrote: {_freed(saved, often)}"
                     self.steps.append(Step("contract", (item.buffer.name,), reason))
                     found = after
-        return self._within(found, block, often, self.contracted)
-
-    def _touches(self, statement: Statement, buffer: str) -> bool:
-        return buffer in self.touched(statement)
+        found = self._within(found, block, often, self.contracted)
+        if found is block:
+            self._done["contracted", id(block)] = block
+        return found
 
     @staticmethod
     def _within(block: Block, was: Block, often: int, change: Callable[[Block, int], Block]) -> Block:

@@ -138,8 +138,9 @@ class _Folding:
         lane = next((var for var in reversed(self._lanes) if terms.get(var) in (1, -1)), None)
         if lane is None:
             return op
-        rest = difference - of_var(lane) * terms[lane]
-        if terms[lane] == 1:  # lane + rest ? 0
+        sign = terms.pop(lane)
+        rest = Affine(difference.constant, tuple(terms.items()))
+        if sign == 1:  # lane + rest ? 0
             rest = rest * -1
         else:  # rest - lane ? 0
             verb = _TURNED[verb]
