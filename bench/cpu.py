@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 import zlib
 from collections.abc import Callable, Mapping
@@ -45,7 +46,7 @@ def plugin() -> dict[str, Callable[[Inputs], Run]]:
 def _factory(program: kera_hw.Program, export: Export) -> Callable[[Inputs], Run]:
     def factory(inputs: Inputs) -> Run:
         function = program.function(export.name, target="cpu", threads=1)
-        given = {name: inputs[name] for name, _ in export.params}
+        given = {sys.intern(name): inputs[name] for name, _ in export.params}  # as in a call's text
         shapes = dict(export.params)
         for name, value in given.items():  # an axis of one image is none of ours
             wanted = shapes[name]

@@ -10,6 +10,7 @@ from kera_hw.driver.session import load_program
 from kera_hw.graph import Export
 from kera_hw.interp.exports import run_leaves
 from kera_hw.numerics.arrays import Array
+from kera_hw.types import element_type, numpy_dtype, shape_of
 from tests.emulated import PROCESSORS, Processor
 from tests.loop_programs import same_bits
 
@@ -111,3 +112,65 @@ pub fn halves(x: [u32; {LANES}], y: u32) -> [u64; {LANES}] {{ clmul(x, x >> 1) ^
         kind = np.uint32 if export.name == "halves" else np.uint64
         bits = random.integers(0, np.iinfo(kind).max, (ITEMS, LANES + 1), kind, endpoint=True)
         _check(export, processor, [bits[:, :LANES].copy(), bits[:, LANES].copy()])
+
+
+SUMS = """
+pub fn filter(x: [i16; 150], h: [i16; 7]) -> [i32; 144] {
+    let mut s = [0i32; 144];
+    for k in 0..7 { s = s + (x[k..k + 144] as i32) * (h[k] as i32); }
+    s
+}
+pub fn bytes(x: [i8; 147], h: [i8; 4]) -> [i32; 144] {
+    let mut s = [7i32; 144];
+    for k in 0..4 { s = s + (x[k..k + 144] as i32) * (h[k] as i32); }
+    s
+}
+pub fn known(x: [u8; 147], y: [i32; 144]) -> [i32; 144] {
+    y + (x[0..144] as i32) * 3 + (x[1..145] as i32) * (-32768) + (x[2..146] as i32) + (x[3..147] as i32) * 9
+}
+pub fn rows(x: [i16; 3, 146]) -> [i32; 144] {
+    let a = (x[0, 0..144] as i32) + 2 * (x[0, 1..145] as i32) + (x[0, 2..146] as i32) * 32767;
+    let b = 5 * (x[2, 1..145] as i32) + (x[2, 0..144] as i32) * 6;
+    a + b + (x[2, 2..146] as i32) * (x[1, 0..144] as i32)
+}
+pub fn others(x: [i16; 146], h: [i32; 2], y: [u16; 145]) -> ([i32; 144], [i32; 144]) {
+    let twice = (x[0..144] as i32) * 3;
+    let wide = (x[0..144] as i32) * h[0] + (x[1..145] as i32) * h[1];
+    (twice + (x[1..145] as i32) * 5 + wide, twice + (y[0..144] as i32) * 7 + (y[1..145] as i32) * 40000)
+}
+"""
+PAIRED = {"filter", "bytes", "known", "rows"}
+
+
+def test_sums_of_products_of_neighbours(processor: Processor, tmp_path: Path) -> None:
+    """Of the least numbers, whose sums wrap, too; by factors that are known, and others, and too wide."""
+    random = np.random.default_rng(7)
+    for export in _exports(tmp_path, SUMS):
+        args: list[Array] = []
+        for _, kind in export.params:
+            dtype, shape = numpy_dtype(element_type(kind)), (ITEMS, *shape_of(kind))
+            limits = np.iinfo(str(dtype))
+            arg = random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+            arg[:3] = [np.full(shape[1:], one, dtype) for one in (limits.min, limits.max, limits.min)]
+            args.append(arg)
+        _check(export, processor, args)
+        if processor.level.architecture == "x86-64":
+            names = {inst.op for _, inst in processor.compiled(export, True).machine.instructions}
+            paired = any(name.startswith(("vpmaddwd", "vpdpwssd")) for name in names)
+            assert paired == (export.name in PAIRED), export.name
+
+
+def test_sums_whose_ends_stay_in_registers(processor: Processor, tmp_path: Path) -> None:
+    """Lanes of sums are halved in straight code: what was stored is handed on, in part too."""
+    source = """
+pub fn words(x: [f32; 700]) -> (f32, f32) { (sum(x), max(x)) }
+pub fn long(x: [f64; 391]) -> f64 { sum(x * x) }
+pub fn rows(x: [f32; 3, 320]) -> [f32; 3, 320] { layer_norm(x, 1) }
+pub fn numbers(x: [i32; 300]) -> (i32, i32) { (sum(x), min(x)) }
+pub fn short(x: [f32; 67]) -> f32 { sum(x) + x[66] }
+"""
+    random = np.random.default_rng(11)
+    for export in _exports(tmp_path, source):
+        ((_, kind),) = export.params
+        dtype, shape = numpy_dtype(element_type(kind)), (ITEMS, *shape_of(kind))
+        _check(export, processor, [(random.standard_normal(shape) * 1000).astype(dtype)])

@@ -6,7 +6,7 @@ its bytes, and else a pointer that the loop moves on.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -134,6 +134,15 @@ class Addresses:
         if source not in scope.lanes:
             scope.lanes[source] = self._written(level, True, write)
         return scope.lanes[source]
+
+    def ahead_of_all(self, loop: Var, sources: Sequence[VReg], write: Callable[[], VReg]) -> VReg:
+        """What ``write`` makes of several registers: ahead of the loop, once, if all are made before it."""
+        scope = next(scope for scope in self.scopes if scope.counter == loop)
+        if any(source.number > scope.made for source in sources):
+            return write()
+        found = self.constant(loop, tuple(sources), write)
+        assert found is not None
+        return found
 
     def _written(self, level: int, before: bool, write: Callable[[], T]) -> T:
         """What ``write`` appends, moved ahead of a loop or to the start of its body."""

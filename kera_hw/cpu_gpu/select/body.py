@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from kera_hw.cpu_gpu.machine.code import Inst, Label, Mark, RegClass, VReg
 from kera_hw.cpu_gpu.select.addresses import Scope
 from kera_hw.cpu_gpu.select.isa import Isa
-from kera_hw.cpu_gpu.select.straight import Held, Straight
+from kera_hw.cpu_gpu.select.paired import Paired
+from kera_hw.cpu_gpu.select.straight import Held
 from kera_hw.loops.program import (
     Affine,
     Alloc,
@@ -32,10 +33,15 @@ from kera_hw.schedule.software.statements import results_of
 from kera_hw.schedule.software.vector_loops import Plan, VectorLoop, flat_terms
 from kera_hw.types import BoolType
 
+_MOST_PIECES, _SHORT_PIECE = 2, 8
+"""Vectors that are written after each other in place of a loop, and the most statements of its body."""
 _MOST_AGAIN = 64
 """Statements of a loop whose last rounds are written for ever shorter vectors."""
-_LEAST_WHOLE_BYTES = 1 << 14
-"""Stored by a loop that begins with single rounds, so that its vectors lie in lines of the cache."""
+_LEAST_WHOLE_BYTES, _LEAST_SHORT_BYTES = 1 << 14, 1 << 11
+"""Stored by a loop that begins with some rounds alone, so that its vectors lie in lines of the cache; and by
+a loop with a short body."""
+_SHORT = 16
+"""Statements of a body that is written for each length of a vector, for rounds before and after the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,7 @@ class Part:
     end: VReg
 
 
-class Body(Straight):
+class Body(Paired):
     """A program's statements, each kind by a method."""
 
     def __init__(
@@ -60,6 +66,12 @@ class Body(Straight):
     # Blocks
 
     def block(self, block: Block) -> None:
+        self._stored.clear()
+        self._block(block)
+        self._stored.clear()
+
+    def _block(self, block: Block) -> None:
+        """The same where nothing but it comes before and after."""
         self._forget()
         if self._copies > 1:
             self._side_by_side(block)
@@ -71,8 +83,14 @@ class Body(Straight):
     def _side_by_side(self, block: Block) -> None:
         """Each statement for one vector of rounds after another; what all have alike once."""
         around, held = self._held, [dict(self._held) for _ in range(self._copies)]
+        paired = self._sums_of_pairs(block)
         for statement in block.body:
             (result,) = results_of(statement) or (None,)
+            if result in paired.inside:
+                continue
+            if result is not None and (found := paired.sums.get(result)) is not None:
+                self._sum_of_pairs(result, found, held)
+                continue
             if result is None or self._varies(result):
                 for self._copy, self._held in enumerate(held):
                     self._statement(statement)
@@ -107,6 +125,11 @@ class Body(Straight):
             if (start := self._whole_from(loop, vector)) is not None:
                 self._some_rounds(Part(loop, start, self.isa.number(loop.count)), vector)
                 return
+            if (pieces := self._few_pieces(loop, vector)) is not None:
+                for lanes, side, start in pieces:
+                    with self.lanes(lanes), self.side_by_side(side):
+                        self._one_round(loop, start)
+                return
             done = 0
             for side in self.widths(vector, loop.body):
                 step = vector.count * side.copies
@@ -125,10 +148,37 @@ class Body(Straight):
             if done < loop.count:
                 self._counted(loop, done, loop.count, 1)
             return
+        if loop.count == 1 and not loop.carried:
+            self._one_round(loop, 0)
+            return
         self._carry(loop.carried)
         if loop.count:
             self._counted(loop, 0, loop.count, 1)
         self._hand_out(loop.carried)
+
+    def _few_pieces(self, loop: For, vector: VectorLoop) -> Sequence[tuple[VectorLoop, Side, int]] | None:
+        """Vectors that are all of a loop's rounds: those side by side, or two of a short body; each with its
+        first round."""
+        wide = self.widths(vector, loop.body)[0]
+        pieces, left = loop.count // vector.count, loop.count % vector.count
+        if left or not all(isinstance(item, Op | Load | Store) for item in loop.body.body):
+            return None
+        if pieces == wide.copies:
+            return [(vector, wide, 0)]
+        if pieces > _MOST_PIECES or len(loop.body.body) > _SHORT_PIECE:
+            return None
+        return [(vector, replace(wide, copies=1), vector.count * k) for k in range(pieces)]
+
+    def _one_round(self, loop: For, number: int) -> None:
+        """A loop's round, or rounds side by side, whose number is known, as if there were no loop."""
+        counter = self.isa.number(number)
+        place, made = len(self.isa.code.items), self.isa.code.registers
+        self._addresses.scopes.append(Scope(loop.var, counter, 0, place, place, made))
+        self._held[loop.var] = Held(counter, counter=True)
+        self._fixed[loop.var] = number
+        self._block(loop.body)
+        self._addresses.scopes.pop()
+        del self._fixed[loop.var]
 
     def _whole_from(self, loop: For, vector: VectorLoop) -> VReg | None:
         """The round from which on vectors are stored to places of their size, with the ones before it done;
@@ -142,14 +192,13 @@ class Body(Straight):
             _, terms = flat_terms(buffer, store.index)
             if buffer.name not in self._ports or terms.get(loop.var) != 1:
                 continue
-            if each * vector.count * 8 != self.isa.vector_bits or each * loop.count < _LEAST_WHOLE_BYTES:
+            least = _LEAST_SHORT_BYTES if len(body) <= _SHORT else _LEAST_WHOLE_BYTES
+            if each * vector.count * 8 != self.isa.vector_bits or each * loop.count < least:
                 continue
             at_first = tuple(part.replace({loop.var: Affine(0)}) for part in store.index)
             rounds = self.isa.rounds_to_whole(self._place(buffer, at_first), each)
             if rounds is not None:
-                first = self.isa.number(0)
-                with self.any_from(first, rounds):
-                    self._counted(loop, first, rounds, 1)
+                self._few_rounds(loop, vector, self.isa.number(0), rounds)
             return rounds
         return None
 
@@ -167,8 +216,25 @@ class Body(Straight):
             with self.lanes(vector), self.side_by_side(side), self.any_from(first, whole):
                 self._counted(loop, first, whole, step)
             first = whole
-        with self.any_from(first, part.end):
-            self._counted(loop, first, part.end, 1)
+        self._few_rounds(loop, vector, first, part.end)
+
+    def _few_rounds(self, loop: For, vector: VectorLoop | None, first: VReg, end: VReg) -> None:
+        """Less than a vector has, if there is one: in ever shorter ones, or one by one."""
+        if vector is None or len(loop.body.body) > _SHORT:
+            with self.any_from(first, end):
+                self._counted(loop, first, end, 1)
+            return
+        start, last = (self.isa.code.vreg(RegClass.GENERAL) for _ in range(2))
+        self.isa.copy(start, first)
+        lanes = vector.count // 2
+        while lanes:
+            self.isa.copy(last, start)
+            self.isa.add_number(last, lanes - 1)
+            with self.any_from(last, end):
+                with self.lanes(replace(vector, count=lanes) if lanes > 1 else None):
+                    self._counted(loop, start, start, lanes)
+                self.isa.add_number(start, lanes)
+            lanes //= 2
 
     def _whole_steps(self, first: VReg, end: VReg, step: int) -> VReg:
         """Where the last step of so many rounds ends that goes no further than the end."""

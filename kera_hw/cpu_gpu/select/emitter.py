@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from kera_hw.cpu_gpu.machine.code import Code, Mem, Operand, RegClass, VReg
 from kera_hw.cpu_gpu.machine.level import Level
-from kera_hw.cpu_gpu.select.isa import Arg, Known, Splat, width_of
+from kera_hw.cpu_gpu.select.isa import Arg, Known, Pairs, Splat, width_of
 from kera_hw.legal.native import Signature
 from kera_hw.types import Type
 
@@ -31,11 +31,18 @@ class AnyEmitter(Generic[LevelT]):
     def vector_registers(self) -> int:
         return self.level.vector_registers
 
+    @property
+    def pairs(self) -> Pairs | None:
+        return None
+
     def general(self) -> VReg:
         return self.code.vreg(RegClass.GENERAL)
 
     def vector_register(self) -> VReg:
         return self.code.vreg(RegClass.VECTOR)
+
+    def lanes_from(self, kind: Type, register: VReg, lane: int, count: int) -> VReg | None:
+        return None
 
     def rounds_to_whole(self, place: Mem, each: int) -> VReg | None:
         """Vectors of 128 bits mostly lie within a line of the cache: allocators align to them."""

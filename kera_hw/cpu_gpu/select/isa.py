@@ -59,6 +59,19 @@ class Strips(Protocol):
         ...
 
 
+class Pairs(Protocol):
+    """Products of 16 bits, of which each two neighbouring ones are added in 32 bits."""
+
+    def takes(self, count: int) -> bool:
+        """Whether so many lanes of 32 bits are multiplied so."""
+        ...
+
+    def sums(self, parts: Sequence[tuple[Type, Mem, VReg]], count: int) -> tuple[VReg, VReg]:
+        """Of elements from each place on and two factors in each lane: sums of an element and the next one by
+        the factors, for ``count`` elements and as many after them."""
+        ...
+
+
 class Isa(Protocol):
     """Instructions are appended to ``code``; results are new registers.
 
@@ -73,6 +86,8 @@ class Isa(Protocol):
     def vector_bits(self) -> int: ...
     @property
     def vector_registers(self) -> int: ...
+    @property
+    def pairs(self) -> Pairs | None: ...
     @property
     def strips(self) -> Strips | None:
         """For a machine that says itself how long its vectors are; ``vector_bits`` are then the least."""
@@ -131,6 +146,10 @@ class Isa(Protocol):
 
     def store_lanes(self, kind: Type, place: Mem, register: VReg, count: int) -> None: ...
     def extract(self, kind: Type, register: VReg, lane: int) -> VReg: ...
+    def lanes_from(self, kind: Type, register: VReg, lane: int, count: int) -> VReg | None:
+        """Some lanes as the low ones, where the machine takes no longer for that than for a load."""
+        ...
+
     def insert(self, kind: Type, register: VReg | None, value: VReg, lane: int) -> VReg: ...
     def mask_bits(self, count: int) -> int: ...
     def lanes_register(self, kind: Type) -> VReg: ...

@@ -8,6 +8,7 @@ from kera_hw.cpu_gpu.machine.code import Mem, RegClass, VReg
 from kera_hw.cpu_gpu.select.addresses import Addresses
 from kera_hw.cpu_gpu.select.bounds import Bounds
 from kera_hw.cpu_gpu.select.isa import Arg, Isa, width_of
+from kera_hw.cpu_gpu.select.stored import Stored
 from kera_hw.legal.native import Signature
 from kera_hw.loops.program import Buffer, Index, Literal, Load, LoopProgram, Op, Operand, Store, Var
 from kera_hw.schedule.software.layout import Layout, element_bytes
@@ -77,6 +78,8 @@ class Straight(StatementWriter):
         self._loaded: dict[tuple[object, ...], Held] = {}  # of the same block, until a store there
         self._spare = 0  # registers that are left for constants throughout the vector loop
         self.item_elements: Mapping[str, int] = {}  # of leaves whose items are counted one by one in blocks
+        self._stored = Stored()  # temporaries in the straight code that is being written
+        self._fixed: dict[Var, int] = {}  # counters of loops whose one round is written
         self._copies = 1  # vectors of rounds that are written side by side
         self._copy = 0  # the one that is being written
 
@@ -88,6 +91,10 @@ class Straight(StatementWriter):
         self._loaded.clear()
 
     # Scalars
+
+    @property
+    def _lane_var(self) -> Var | None:
+        return None if self._vector is None else self._vector.var
 
     @property
     def _lane_count(self) -> int:
@@ -238,7 +245,7 @@ class Straight(StatementWriter):
         """Scalar instructions for one lane after another, where the machine has none for all."""
         values: list[VReg] = []
         for lane in range(self._lane_count):
-            scalars = [_Lane(arg.type, self._lane(arg, lane)) for arg in args]
+            scalars = [LaneOf(arg.type, self._lane(arg, lane)) for arg in args]
             value, loose = self.isa.scalar(op, scalars)
             if loose:
                 assert isinstance(op.result, IntType)
@@ -265,19 +272,35 @@ class Straight(StatementWriter):
 
     def _place(self, buffer: Buffer, index: Index, lane: int = 0) -> Mem:
         """An element; ``lane`` counts rounds from the first."""
-        constant, terms = flat_terms(buffer, index)
+        constant, terms = self._flat(buffer, index)
         if buffer.name in self.item_elements:
             terms[ITEM] = self.item_elements[buffer.name]
         private = self._is_private(buffer)
         each = self.isa.vector_bits // 8 if private else element_bytes(buffer.element)
         if self._vector is not None:
-            constant += terms.get(self._vector.var, 0) * (self._copy * self._lane_count + lane)
+            constant += terms.get(self._vector.var, 0) * self._copy * self._lane_count
+            constant += dict(flat_terms(buffer, index)[1]).get(self._vector.var, 0) * lane
         base = self._ports.get(buffer.name)
         offset = constant * each
         if base is None:
             base, offset = self._arena, offset + self._layout.addresses[buffer.name]
         scaled = {var: coefficient * each for var, coefficient in terms.items()}
         return self._addresses.of(base, offset, scaled, lambda var: self._index(var, lane))
+
+    def _flat(self, buffer: Buffer, index: Index) -> tuple[int, dict[Var, int]]:
+        """An element's number, with what is known of counters."""
+        constant, terms = flat_terms(buffer, index)
+        for var in terms.keys() & self._fixed.keys():
+            step = terms.pop(var)
+            constant += step * self._fixed[var]
+            if self._vector is not None and var == self._vector.var:
+                constant += step * self._copy * self._lane_count
+        return constant, terms
+
+    def _element(self, buffer: Buffer, index: Index) -> int | None:
+        """The number of an element of a temporary, or of the first of lanes, where it is known."""
+        constant, terms = self._flat(buffer, index)
+        return None if terms or self._is_private(buffer) else constant
 
     def _index(self, var: Var, lane: int) -> VReg:
         """A scalar in an index as 64 bits."""
@@ -304,6 +327,8 @@ class Straight(StatementWriter):
     def _fetched(self, load: Load, buffer: Buffer, spread: bool) -> Held:
         """An element, or one a lane; ``spread``: the same in all lanes."""
         kind, lanes = buffer.element, self._lane_count
+        if not spread and (found := self._handed_on(load, buffer)) is not None:
+            return found
         if not self._varies(load.result):
             place = self._place(buffer, load.index)
             if spread:
@@ -320,6 +345,22 @@ class Straight(StatementWriter):
         else:
             found = self.isa.gather(kind, [self._place(buffer, load.index, lane) for lane in range(lanes)])
         return Held(found, lanes)
+
+    def _handed_on(self, load: Load, buffer: Buffer) -> Held | None:
+        """What was stored there, as it lies in a register."""
+        varies = self._varies(load.result)
+        first, lanes = self._element(buffer, load.index), self._lane_count if varies else 1
+        if first is None or (varies and self._moving(buffer, load.index) != {self._lane_var: 1}):
+            return None
+        known = self._stored.find(buffer.name, first, lanes)
+        if known is None:
+            return None
+        if known.lanes == lanes:
+            return Held(known.register, lanes)
+        if lanes == 1:
+            return Held(self.isa.extract(buffer.element, known.register, first - known.first))
+        part = self.isa.lanes_from(buffer.element, known.register, first - known.first, lanes)
+        return None if part is None else Held(part, lanes)
 
     def _looked_up(self, buffer: Buffer, index: Index) -> VReg | None:
         """Entries of a short table of constants by lanes of their width, where the machine has that."""
@@ -365,15 +406,19 @@ class Straight(StatementWriter):
         kind = buffer.element
         moving = self._moving(buffer, store.index)
         private = self._is_private(buffer)
+        first = self._element(buffer, store.index) if width_of(kind) >= SHORT_BITS else None
         if not moving and not private:
             value = self._scalar(store.value).get(loose=True)
             self.isa.store(kind, self._place(buffer, store.index), value)
+            self._stored.note(buffer.name, first, 1, value)
             return
         assert self._vector is not None
         lanes = self._lanes_of(store.value)
         if private or moving == {self._vector.var: 1}:
             self.isa.store_lanes(kind, self._place(buffer, store.index), lanes, self._lane_count)
+            self._stored.note(buffer.name, first, self._lane_count, lanes)
             return
+        self._stored.note(buffer.name, None, 1, lanes)
         for lane in range(self._lane_count):
             value = self.isa.extract(kind, lanes, lane)
             self.isa.store(kind, self._place(buffer, store.index, lane), value)
@@ -388,7 +433,7 @@ def _var(operand: Operand) -> Var | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Lane:
+class LaneOf:
     """One lane of an operand, as a scalar."""
 
     type: Type

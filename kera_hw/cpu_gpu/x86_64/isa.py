@@ -4,9 +4,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kera_hw.cpu_gpu.machine.code import Label, Mem, Reg, RegClass, VReg
-from kera_hw.cpu_gpu.select.isa import COMPARED, Arg, Known, Scalar, Splat, Strips, is_narrow, width_of
+from kera_hw.cpu_gpu.select.isa import COMPARED, Arg, Known, Pairs, Scalar, Splat, Strips, is_narrow, width_of
 from kera_hw.cpu_gpu.x86_64 import lanes, masks, scalars, vectors
 from kera_hw.cpu_gpu.x86_64.machine import RAX, RCX, RDI, RDX, RSI, Emitter
+from kera_hw.cpu_gpu.x86_64.pairs import PairProducts
 from kera_hw.legal.native import Signature
 from kera_hw.types import BoolType, FloatType, IntType, Type
 
@@ -15,6 +16,10 @@ _NEAR = range(-(1 << 31), 1 << 31)
 
 class X86(Emitter):
     """Implements ``select.isa.Isa``."""
+
+    @property
+    def pairs(self) -> Pairs:
+        return PairProducts(self)
 
     @property
     def strips(self) -> Strips | None:
@@ -170,6 +175,9 @@ class X86(Emitter):
 
     def extract(self, kind: Type, register: VReg, lane: int) -> VReg:
         return lanes.extract(self, kind, register, lane)
+
+    def lanes_from(self, kind: Type, register: VReg, lane: int, count: int) -> VReg | None:
+        return lanes.lanes_from(self, kind, register, lane, count)
 
     def insert(self, kind: Type, register: VReg | None, value: VReg, lane: int) -> VReg:
         return lanes.insert(self, kind, register, value, lane)

@@ -96,6 +96,23 @@ def extract(to: Emitter, kind: Type, register: VReg, lane: int) -> VReg:
     return found
 
 
+def lanes_from(to: Emitter, kind: Type, register: VReg, lane: int, count: int) -> VReg | None:
+    """Lanes of 32 bits or more as the low ones; None of those that lie across parts of 128 bits."""
+    width = width_of(kind)
+    first, bits = lane * width, count * width
+    if bits == 256 and first == 256:
+        return to.vgives("vextracti64x4", register, 1, size_bits=512)
+    part, within = divmod(first, 128)
+    if bits > 128 or within + bits > 128:
+        return register if first == 0 else None
+    found = piece(to, register, part)
+    return to.vgives("vpshufd", found, _ALL_WORDS >> within // 16) if within else found
+
+
+_ALL_WORDS = 0xE4
+"""An order of four words as they are."""
+
+
 def insert(to: Emitter, kind: Type, register: VReg | None, value: VReg, lane: int) -> VReg:
     """With one lane replaced; the first begins a vector."""
     width = width_of(kind)

@@ -69,7 +69,8 @@ AVX2 = X86Level(
     vector_bits=256, vector_registers=16,
 )
 AVX512 = X86Level(
-    "x86-64-avx512", "x86-64", (*AVX2.features, "avx512f", "avx512dq", "avx512bw", "avx512vl", "vpclmulqdq"),
+    "x86-64-avx512", "x86-64",
+    (*AVX2.features, "avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512_vnni", "vpclmulqdq"),
     AVX2.capabilities,
     vector_bits=512, vector_registers=32, evex=True,
 )

@@ -14,8 +14,10 @@ from kera_hw.lower.export import lower_with_updates
 from kera_hw.lower.options import LoweringOptions
 from kera_hw.schedule.software.blocks import Blocks, in_blocks
 from kera_hw.schedule.software.chains import chains_in_registers, constants_ahead
+from kera_hw.schedule.software.common import without_repeats
 from kera_hw.schedule.software.edges import edges_apart
 from kera_hw.schedule.software.folding import folded
+from kera_hw.schedule.software.recomputing import computed_again
 from kera_hw.schedule.software.tiling import Registers, has_product, tiled_products
 from kera_hw.support import KeraError
 from kera_hw.target import TargetTable
@@ -58,6 +60,8 @@ def _lowered(export: Export, graph: Graph | None, registers: Registers | None) -
 def _native(lowered: LoopProgram, beyond: Native, registers: Registers | None) -> LoopProgram:
     if registers is None:
         return legalise(planned(lowered, _converts).after, beyond)
+    if not registers.engine and (again := computed_again(lowered)).steps:
+        lowered = without_repeats(again.after)
     alone = folded(planned(lowered, has_product).after, settled=False)
     program = chains_in_registers(tiled_products(alone, registers).after, registers).after
     if registers.engine:

@@ -12,16 +12,28 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import ceil, prod
 
-from kera_hw.loops.program import Block, For, Load, LoopProgram, Op, Statement, Var, blocks_of, statements
+from kera_hw.loops.program import (
+    Alloc,
+    Block,
+    For,
+    Load,
+    LoopProgram,
+    Op,
+    Statement,
+    Var,
+    blocks_of,
+    statements,
+)
 from kera_hw.loops.transforms.plan import Step, apply_step
 from kera_hw.loops.transforms.planner import Planned
 from kera_hw.loops.transforms.reason import Refused, loop_named
-from kera_hw.types import FloatType, IntType
+from kera_hw.types import FloatType, IntType, numpy_dtype
 
 _LEAST_ROUNDS = 4
 """Of the sum: below, there is little to share."""
-_ROWS_TO_PACK = 16
-"""That read a panel before copying it is worth it."""
+_ROWS_TO_PACK, _ROWS_TO_PACK_NEAR = 16, 128
+"""That read a panel before copying it is worth it, and where rows of the panel are less than a page apart."""
+_PAGE_BYTES = 4096
 _MOST_VECTORS = 4
 """Of columns in a tile."""
 _WORK_PER_LOAD = 1.25
@@ -212,7 +224,7 @@ class _Tiler:
             around = self._inside(pieces)
         # Now: pieces { lane { rows { vector { sum } } } }.
         vector = self._inside(rows)
-        if lanes > 1 and nest.rows.count >= _ROWS_TO_PACK and len(nest.sums) == 1:
+        if lanes > 1 and nest.rows.count >= self._rows_to_pack(nest) and len(nest.sums) == 1:
             self._take("a tile's columns side by side in the cache", "pack", pieces, nest.panel)
         if vectors > 1:
             self._take("vectors of a tile side by side", "unroll_and_jam", vector, vectors)
@@ -230,6 +242,14 @@ class _Tiler:
                 self._take("a short loop is written out", "unroll", loop.var.name)
         if left_over is not None:
             self._tile(left_over, nest, lanes)
+
+    def _rows_to_pack(self, nest: _Nest) -> int:
+        """Rows close by are fetched ahead by the processor as they lie."""
+        made = (item.buffer for item in statements(self.program.body) if isinstance(item, Alloc))
+        panel = next(buffer for buffer in (*self.program.buffers, *made) if buffer.name == nest.panel)
+        apart_bytes = panel.shape[-1] * numpy_dtype(panel.element).itemsize
+        near = apart_bytes < _PAGE_BYTES and not self.registers.engine
+        return _ROWS_TO_PACK_NEAR if near else _ROWS_TO_PACK
 
     def _loops(self) -> list[str]:
         """All loops, each before those within it."""
