@@ -41,7 +41,7 @@ _LEAST_WHOLE_BYTES, _LEAST_SHORT_BYTES = 1 << 14, 1 << 11
 """Stored by a loop that begins with some rounds alone, so that its vectors lie in lines of the cache; and by
 a loop with a short body."""
 _SHORT = 16
-"""Statements of a body that is written for each length of a vector, for rounds before and after the others."""
+"""Statements of a body that is written for each length of a vector, for rounds before and after others."""
 
 
 @dataclass(frozen=True, slots=True)
