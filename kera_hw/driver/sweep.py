@@ -24,6 +24,8 @@ from kera_hw.support import KeraError, SourceFile
 
 LONGEST = 64
 """Up to here every interval is tried; from here, or from a least one beyond, a quarter more each time."""
+_EXCEEDS = 1 << 62
+"""The area of a circuit that the device has no room for."""
 _PATIENCE = 6
 """Intervals without a gain, beyond half of those so far, after which one without an end of its own stops."""
 
@@ -98,8 +100,7 @@ def sweep(
             found = _point(interval, design)
             assert found.area is not None
             if best is not None and best.area is not None and found.area >= best.area:
-                why = f"its own circuit would take {found.area:,}" if found.area > best.area else None
-                found = _kept(interval, best, why)
+                found = _kept(interval, best, _why_not(found.area, best.area))
             else:
                 best = found
             points.append(found)
@@ -136,8 +137,15 @@ def _point(interval: int, design: HardwareDesign) -> Point:
     most = design.core_paces[1]
     return Point(
         interval, interval, design.clock_mhz * 1e6 / most[1], most[0], estimate.lut, estimate.ff,
-        estimate.dsp, estimate.bram, max(estimate.lut, estimate.ff), round(area) if area < inf else 1 << 62,
+        estimate.dsp, estimate.bram, max(estimate.lut, estimate.ff), round(area) if area < inf else _EXCEEDS,
     )  # fmt: skip
+
+
+def _why_not(own: int, best: int) -> str:
+    """Why a circuit is not taken whose area is no less than that for a shorter interval."""
+    if own >= _EXCEEDS:
+        return "its own circuit would exceed the device"
+    return f"its own circuit would take {'as much' if own == best else f'{own:,}'}"
 
 
 def _kept(interval: int, best: Point | None, why: str | None) -> Point:

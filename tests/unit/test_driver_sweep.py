@@ -38,6 +38,13 @@ pub fn matvec(w: [i8; 3, 3], x: [i8; 3]) -> [i32; 3] {
     y
 }
 """
+FIR = """\
+pub stream fir(x: i16, taps: [i16; 5]) -> i34 {
+    state line: [i16; 5] = [0; 5];
+    line = shift_in(line, x);
+    sum(zip(line, taps, |a, b| mul_wide(a, b)) as i34)
+}
+"""
 
 
 def swept(source: str, interval: int | None, **more: Any) -> Sweep:
@@ -52,8 +59,8 @@ def check(found: Sweep, most: int) -> None:
     made = [point for point in found.points if point.area is not None]
     areas = [point.area or 0 for point in made]
     assert areas == sorted(areas, reverse=True)
-    for point in found.points:
-        assert point.area is not None or point.note
+    for point in found.points:  # the area falls, or the sweep says why not
+        assert point.note or (point.area is not None and point.made_for == point.interval)
     for point in made:
         beaten = any(
             (other.area or 0) <= (point.area or 0) and other.latency_cycles <= point.latency_cycles
@@ -75,10 +82,18 @@ def test_products_of_a_matrix_come_to_share_a_multiplier() -> None:
     assert (found.points[-1].area or 0) < 0.8 * (found.points[0].area or 0)
 
 
+def test_a_filter_takes_less_or_the_sweep_says_why_not() -> None:
+    found = swept(FIR, 16)
+    check(found, 16)
+    first, last = found.points[0], found.points[-1]
+    assert (first.dsp, last.dsp) == (5, 1)
+    assert (last.area or 0) < 0.95 * (first.area or 0)
+
+
 @pytest.mark.long
 def test_a_recurrence_sets_where_a_biquad_begins() -> None:
-    found = swept(BIQUAD, 12)
-    check(found, 12)
+    found = swept(BIQUAD, 16)
+    check(found, 16)
     first, *_, last = [point for point in found.points if point.area is not None]
     assert first.interval == 4
     assert last.dsp == 1
@@ -107,6 +122,7 @@ def test_what_would_grow_is_not_taken_and_told() -> None:
     assert [point.made_for for point in found.points[:6]] == [1, 2, 3, 3, 3, 6]
     assert found.points[0].note == "Too often"
     assert found.points[3].note == "its own circuit would take 320"
+    assert found.points[4].note == "its own circuit would take as much"
     assert found.points[-1].interval == 16, "it stops once nothing has fallen for a while"
 
 
