@@ -18,12 +18,13 @@ from kera_hw.loops.program import (
     Store,
     Var,
     While,
+    statements,
 )
 from kera_hw.schedule.software.interleaving import most_alive
 from kera_hw.schedule.software.statements import results_of
 from kera_hw.schedule.software.vector_loops import VectorLoop
 from kera_hw.types import BoolType
-from kera_hw.wasm import vectors
+from kera_hw.wasm import fused, vectors
 from kera_hw.wasm.code import Mark, value_type
 from kera_hw.wasm.module import ValueType
 from kera_hw.wasm.operands import Held
@@ -90,12 +91,46 @@ class Body(Straight):
             if done < loop.count:
                 self.counted(loop.var, done, loop.count, 1, loop.body)
             return
+        if self._is_for_haste(loop):
+            self._watch = fused.Watch.begun(self.code)
+            self._in_order(loop)
+            self._watch.ask()
+            self._watch = None
+            self._done_again(loop)
+        else:
+            self._in_order(loop)
+
+    def _in_order(self, loop: For) -> None:
         self._carry(loop.carried)
         if loop.count:
             with self._rounds(loop.var, 0, loop.count, 1):
                 self.block(loop.body)
                 self._advance(loop.carried, loop.body)
         self._hand_out(loop.carried)
+
+    def _is_for_haste(self, loop: For) -> bool:
+        """Whether a loop has fused products on lanes, and can be done again since it stores nothing."""
+        if self._vector is None or self._watch is not None or self._again or loop.count < 2:
+            return False
+        inside = [*statements(loop.body)]
+        return not any(isinstance(item, Store | Alloc) for item in inside) and any(
+            isinstance(item, Op) and item.opcode == fused.OPCODE and self._varies(item.results[0])
+            for item in inside
+        )
+
+    def _done_again(self, loop: For) -> None:
+        """If the number on the stack is not 0: all rounds from the beginning, exactly."""
+        found = {one.outer: self._held[one.outer] for one in loop.carried}
+        self._again = True
+        self.code.begin("if")
+        self._in_order(loop)
+        for outer, held in found.items():
+            self.code.get(self._held[outer].local)
+            self.code.set(held.local)
+            self._forget(outer)
+        self.code.end()
+        self._again = False
+        self._held |= found
 
     def counted(self, var: Var, first: int, end: int, step: int, body: Block) -> None:
         with self._rounds(var, first, end, step):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kera_hw.graph import Export, Graph
-from kera_hw.legal.native import Native
+from kera_hw.legal.native import Domain, Native
 from kera_hw.lower.export import TABLE as LOOPS
 from kera_hw.schedule.software.common import without_repeats
 from kera_hw.schedule.software.guards import guarded_rounds
@@ -12,12 +12,13 @@ from kera_hw.schedule.software.native import native_program, rows_of
 from kera_hw.schedule.software.tiling import Registers
 from kera_hw.support import deep_recursion
 from kera_hw.target import TargetTable
+from kera_hw.wasm.fused import FUSED
 from kera_hw.wasm.program import WasmModule, build_module
 from kera_hw.wasm.vectors import VECTOR_BITS
 
 HAS = ("bit-counts", "copysign", "minimum", "rotations", "saturating-conversions", "unsigned-conversions")
-"""What WebAssembly has beyond the native set."""
-BEYOND_NATIVE: Native = rows_of(HAS)
+"""What WebAssembly has beyond the native set, besides the fused product of f32, which is made here."""
+BEYOND_NATIVE: Native = {**rows_of(HAS), FUSED: Domain.TOTAL}
 REGISTERS = Registers(12, VECTOR_BITS, fused=False, engine=True)
 """Of the machines that engines run on, x86-64 has the fewest, 16. V8 keeps one for itself, and its allocation
 spills before the others are full: two vectors of four rows ran fastest of the tiles tried, by a third."""

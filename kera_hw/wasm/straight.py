@@ -30,7 +30,7 @@ from kera_hw.schedule.software.vector_loops import (
     is_short_number,
 )
 from kera_hw.types import BoolType, FloatType, IntType, Type
-from kera_hw.wasm import scalars, vectors
+from kera_hw.wasm import fused, scalars, vectors
 from kera_hw.wasm.code import Code, value_type
 from kera_hw.wasm.lifetimes import Lifetimes
 from kera_hw.wasm.module import ValueType
@@ -61,6 +61,8 @@ class Straight(StatementWriter):
         self._compared: dict[Var, Op] = {}
         self._copies = 1  # vectors of rounds that are written side by side
         self._copy = 0  # the one that is being written
+        self._watch: fused.Watch | None = None  # of a loop whose fused products are hasty
+        self._again = False  # whether the rounds of such a loop are done again
 
     # Scalars
 
@@ -129,12 +131,23 @@ class Straight(StatementWriter):
                 self._bind(result)
                 return
             sources = [self._lanes_of(operand) for operand in op.operands]
-            mask_bits = vectors.write(vectors.Lanes(self.code, self._vector.count, signature, sources))
+            at = vectors.Lanes(self.code, self._vector.count, signature, sources)
+            mask_bits = self._fused(at) if op.opcode == fused.OPCODE else vectors.write(at)
             self._bind(result, mask_bits=mask_bits)
             return
-        rule = scalars.RULES.get(op.opcode)
+        rule = fused.fused_scalar if op.opcode == fused.OPCODE else scalars.RULES.get(op.opcode)
         assert rule is not None, f"{op.opcode} is no operation of WebAssembly"
         self._bind(result, rule(self.code, [self._scalar(operand) for operand in op.operands], signature))
+
+    def _fused(self, at: vectors.Lanes) -> int:
+        """As the loop around has it, else by itself."""
+        if self._again:
+            fused.exact(at)
+        elif self._watch is not None:
+            fused.hasty(at, self._watch)
+        else:
+            fused.alone(at)
+        return 0
 
     def _extreme(self, op: Op) -> bool:
         """The lesser or the greater of two floats, as a selection by their comparison, in one instruction."""
