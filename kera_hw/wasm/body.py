@@ -92,13 +92,49 @@ class Body(Straight):
                 self.counted(loop.var, done, loop.count, 1, loop.body)
             return
         if self._is_for_haste(loop):
-            self._watch = fused.Watch.begun(self.code)
-            self._in_order(loop)
-            self._watch.ask()
-            self._watch = None
-            self._done_again(loop)
+            self._hastily(loop)
         else:
             self._in_order(loop)
+
+    def _hastily(self, loop: For) -> None:
+        """All rounds, and if sums may be wrong all of them from the beginning, exactly.
+
+        Where that was so, numbers have few digits, and the next loops are exact at once, but for one in 16.
+        """
+        code = self.code
+        if self._doubt is None:
+            self._doubt = code.new_local(ValueType.I32)
+        wrong = code.new_local(ValueType.I32)
+        code.number(1)
+        code.set(wrong)
+        code.get(self._doubt)
+        code.op("i32.eqz")
+        code.begin("if")
+        self._watch = fused.Watch.begun(code)
+        self._in_order(loop)
+        self._watch.ask()
+        self._watch = None
+        code.set(wrong)
+        code.end()
+        found = {one.outer: self._held[one.outer] for one in loop.carried}
+        code.get(wrong)
+        code.begin("if")
+        self._again = True
+        self._in_order(loop)
+        self._again = False
+        for outer, held in found.items():
+            code.get(self._held[outer].local)
+            code.set(held.local)
+            self._forget(outer)
+        code.get(self._doubt)
+        code.number(1)
+        code.op("i32.sub")
+        code.number(fused.EXACT_AT_ONCE)
+        code.op("i32.and")
+        code.set(self._doubt)
+        code.end()
+        code.release(wrong)
+        self._held |= found
 
     def _in_order(self, loop: For) -> None:
         self._carry(loop.carried)
@@ -117,20 +153,6 @@ class Body(Straight):
             isinstance(item, Op) and item.opcode == fused.OPCODE and self._varies(item.results[0])
             for item in inside
         )
-
-    def _done_again(self, loop: For) -> None:
-        """If the number on the stack is not 0: all rounds from the beginning, exactly."""
-        found = {one.outer: self._held[one.outer] for one in loop.carried}
-        self._again = True
-        self.code.begin("if")
-        self._in_order(loop)
-        for outer, held in found.items():
-            self.code.get(self._held[outer].local)
-            self.code.set(held.local)
-            self._forget(outer)
-        self.code.end()
-        self._again = False
-        self._held |= found
 
     def counted(self, var: Var, first: int, end: int, step: int, body: Block) -> None:
         with self._rounds(var, first, end, step):

@@ -10,7 +10,7 @@ digits reach so low, 48 at most.
 *Hasty* code rounds twice and takes note of such sums; *exact* code rounds the sum to odd before it rounds to
 f32 (``legal.rounding`` says why that is right). After hasty code it is asked whether a sum may be wrong. If
 so, exact code does all lanes anew: of a loop that stores nothing, once after all its rounds. A sum of random
-numbers is such a middle once in 2^29 times.
+numbers is such a middle once in 2^29 times, one of numbers of few digits often.
 """
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ _LEAST_NORMAL = 0x0080_0000
 _LIMIT = 2 * _LEAST_NORMAL
 """A result's bits, twice, less one, are below it where the result is not normal and not 0, or the least
 normal number, to which a sum that is less may have been rounded."""
+EXACT_AT_ONCE = 15
+"""Loops after one that had to be done again; a power of two less one."""
 _LOW_HALVES = (*range(8), *range(16, 24))
 _HIGH_HALF = (*range(8, 16), *range(8, 16))
 _LOW_WORDS = (*range(4), *range(8, 12), *range(16, 20), *range(24, 28))

@@ -63,6 +63,7 @@ class Straight(StatementWriter):
         self._copy = 0  # the one that is being written
         self._watch: fused.Watch | None = None  # of a loop whose fused products are hasty
         self._again = False  # whether the rounds of such a loop are done again
+        self._doubt: int | None = None  # a local: how many such loops are to be exact at once
 
     # Scalars
 
