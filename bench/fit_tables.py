@@ -197,7 +197,7 @@ def write(device: Device) -> None:
     values = {name: getattr(device.timing, name) for name in Timing.__dataclass_fields__}
     values["lut_factor"] = device.area.lut_factor
     for name, value in values.items():
-        shown = f"{value:.4f}" if name in ("crowd", "lut_factor") else f"{value:.1f}".removesuffix(".0")
+        shown = f"{value:.4f}" if 0 < value < 2 else f"{value:.1f}".removesuffix(".0")
         text = re.sub(rf"^{name} = \S+", f"{name} = {shown}", text, flags=re.MULTILINE)
     tomllib.loads(text)  # a table that cannot be read back must not replace one that can
     path.write_text(text, encoding="utf-8")

@@ -34,6 +34,7 @@ from kera_hw.rtl.machine.rounds import Region
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.schedule.accesses import memories
 from kera_hw.schedule.explain import spell_path
+from kera_hw.schedule.fpga.delay_model import stall_mhz
 from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.fpga.netlist import Netlist
 from kera_hw.schedule.fpga.resource_model import has_valid
@@ -207,7 +208,10 @@ class HardwareDesign:
         if self.rounds is not None:
             control = rounds_cost(self.rounds, self.plan.initiation_interval)
             lut, ff = lut + control.lut, ff + control.ff
-        return replace(core, lut=lut, ff=ff, bram=core.bram + shell.bram)
+        fmax_mhz = core.fmax_mhz
+        if self.interface != "none":
+            fmax_mhz = min(fmax_mhz, stall_mhz(core.dsp, core.bram, self.device))
+        return replace(core, lut=lut, ff=ff, bram=core.bram + shell.bram, fmax_mhz=fmax_mhz)
 
     @property
     def style(self) -> Style:

@@ -36,18 +36,21 @@ class Mappings:
 
     def __init__(
         self, flat: FlatDesign, device: Device, interval: int = 1, region: Region | None = None,
-        *, alone: bool = True,
+        *, alone: bool = True, far: bool = False,
     ) -> None:
         self.flat = flat
         self.alone = alone  # whether no other circuit is made together with it
         self.region = region  # of which the design is a round, where a loop stays a loop
         self.interval = interval  # that the design was lowered for
         self.device = device
+        self._far = far  # whether products are, where nothing else was asked for
         self._netlists: dict[tuple[int, MapOptions], Netlist] = {}
         self._logic: tuple[tuple[int, MapOptions], Logic] | None = None
 
     def netlist(self, clock_ps: int, way: MapOptions) -> Netlist:
         """The design mapped in one way for a clock period."""
+        if self._far and way.far is None:
+            way = replace(way, far=True)
         found = self._netlists.get((clock_ps, way))
         if found is None:
             found = netlist_of(self._logic_of(clock_ps, replace(way, controls="shared")), way.controls)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import Literal
 
@@ -25,7 +25,7 @@ from kera_hw.rtl.machine.nests import NoProcess, Regions, nests_of, touched
 from kera_hw.rtl.machine.spread import Spread, spread
 from kera_hw.rtl.machine.staged import staged
 from kera_hw.schedule.explain import Refusal
-from kera_hw.schedule.fpga.delay_model import DelayModel
+from kera_hw.schedule.fpga.delay_model import DelayModel, stretch
 from kera_hw.schedule.fpga.device import Device
 from kera_hw.schedule.verifier import verify_plan
 from kera_hw.support import Diagnostic, KeraError
@@ -247,6 +247,29 @@ def process_design(
     ``plainly``: a draft, to see how large and fast it would be: without a search for the best circuits of
     the regions, its plans not checked. Raises KeraError (K06xx) where there is none.
     """
+
+    def at(stretched: float) -> ProcessDesign:
+        return _process_design(
+            program, export, options, lowering, spread_out, scale, stretched, name_notes, progress, clock_mhz,
+            plainly,
+        )  # fmt: skip
+
+    found = at(1.0)
+    far = stretch(found.estimate.dsp, found.estimate.bram, lowering.device)
+    if plainly or far == 1:
+        return found
+    try:
+        return at(far)
+    except KeraError:  # what a stage cannot do without makes it as much slower
+        return replace(found, stretched=far)
+
+
+def _process_design(
+    program: Graph, export: Export, options: TargetOptions, lowering: Lowering, spread_out: Spread,
+    scale: float, stretched: float, name_notes: tuple[Diagnostic, ...], progress: Callable[[str], None],
+    clock_mhz: float | None, plainly: bool,
+) -> ProcessDesign:
+    """The same for wires that the process's blocks make so much longer; its memories are then far as well."""
     regions = spread_out.regions
     if options.interface == "axi-lite":  # software brings all beats before it counts cycles
         regions = regions.without_streams()
@@ -256,7 +279,8 @@ def process_design(
     while True:
         try:
             parts = tuple(_parts(
-                lowering, regions, free, clock_mhz, scale, plainly or bool(spread_out.steps), progress
+                lowering, regions, free, clock_mhz, Wires(scale, stretched),
+                plainly or bool(spread_out.steps), progress,
             ))
             break
         except KeraError as fault:
@@ -266,7 +290,7 @@ def process_design(
                 raise
             clock_mhz = slower
     for part in () if plainly else parts:
-        faults = verify_plan(part.netlist, part.plan, DelayModel(device, scale))
+        faults = verify_plan(part.netlist, part.plan, DelayModel(device, scale * stretched))
         if faults:
             raise AssertionError(f"the plan of {export.name} is unsound: {faults[0]}")
     if not parts:
@@ -315,8 +339,16 @@ Effort = Literal["least", "little", "all"]
 """One plain circuit or none, one or else the best of a search, the best of a search."""
 
 
+@dataclass(frozen=True, slots=True)
+class Wires:
+    """How much longer wires are than foreseen: as routing has shown, and by the blocks of a process."""
+
+    scale: float
+    stretched: float
+
+
 def _parts(
-    lowering: Lowering, regions: Regions, options: TargetOptions, clock_mhz: float, scale: float,
+    lowering: Lowering, regions: Regions, options: TargetOptions, clock_mhz: float, wires: Wires,
     plainly: bool, progress: Callable[[str], None],
 ) -> list[Part]:
     designs = lowering.region_designs(regions, 1)
@@ -332,15 +364,17 @@ def _parts(
         rare = options.dsp is None and _RARE * runs[number] < sum(runs)
         # Rounds side by side are as many as there are blocks for: no product need be in logic.
         effort = "least" if plainly else "little" if rare else "all"
-        found[number] = _part(lowering, regions, number, wanted, clock_mhz, scale, effort, progress)
+        found[number] = _part(lowering, regions, number, wanted, clock_mhz, wires, effort, progress)
         left = None if left is None else left - found[number].plan.estimate.dsp
     return [found[number] for number in range(len(designs))]
 
 
 def _part(
     lowering: Lowering, regions: Regions, number: int, options: TargetOptions, clock_mhz: float,
-    scale: float, effort: Effort, progress: Callable[[str], None],
+    wires: Wires, effort: Effort, progress: Callable[[str], None],
 ) -> Part:
+    scale = wires.scale * wires.stretched
+
     def searched(mappings: Mappings, wanted: TargetOptions) -> Part:
         region = lowering.region_designs(regions, mappings.interval)[number]
         task = Task(mappings, int(1e6 / clock_mhz), wanted, lowering.files, scale)
@@ -358,7 +392,10 @@ def _part(
 
     def lowered(interval: int) -> Mappings:
         flat = lowering.region_designs(regions, interval)[number].flat
-        return Mappings(flat, lowering.device, interval, alone=False)
+        far = wires.stretched > 1
+        if far:
+            flat = replace(flat, memories=tuple(replace(memory, far=True) for memory in flat.memories))
+        return Mappings(flat, lowering.device, interval, alone=False, far=far)
 
     part = searched(lowered(1), options)
     interval = part.plan.initiation_interval

@@ -75,6 +75,8 @@ class ProcessDesign(HardwareDesign):
     outlooks: tuple[Outlook, ...] = ()
     written_out: Compact | None = None
     """How its program came to have its long loops alone as loops, where it has."""
+    stretched: float = 1.0
+    """How much longer than its regions' plans say its wires are, where no plan bears that."""
 
     @property
     def keeps_loops(self) -> bool:
@@ -315,7 +317,8 @@ class ProcessDesign(HardwareDesign):
         if self.interface == "axi-lite":
             shell = axi_lite_cost(self.ports, device)
             lut, ff, bram = lut + round(shell.lut), ff + shell.ff, bram + shell.bram
-        return Resources(lut, ff, dsp, bram, min(part.plan.estimate.fmax_mhz for part in self.parts))
+        fmax_mhz = min(part.plan.estimate.fmax_mhz for part in self.parts) / self.stretched
+        return Resources(lut, ff, dsp, bram, round(fmax_mhz, 1))
 
     def _memories_told(self) -> Mapping[str, StorageParameters]:
         """What memories are, with all their copies."""

@@ -39,7 +39,7 @@ from kera_hw.schedule.problem import Problem, build_problem, staged_fanout, timi
 from kera_hw.schedule.reservations import Reserved, shared_units, with_units
 from kera_hw.schedule.sdc import least_registers
 from kera_hw.schedule.timing import fmax_mhz, likely, stage_arrivals, stage_paths
-from kera_hw.schedule.turns import Placed, choice_luts, phase_ffs, phase_luts, turns
+from kera_hw.schedule.turns import Placed, choice_luts, held_ffs, phase_ffs, phase_luts, turns
 from kera_hw.support.diagnostic import Diagnostic
 
 _NEAR = 1  # stages around a reader's earliest one whose readers are taken for loads of the same wire
@@ -344,7 +344,8 @@ def make_plan(
     state_bits = sum(state.width for state in netlist.states)
     luts = netlist_luts(netlist, model.device) + reset_luts(reset_cycles(netlist)) + gates
     luts += choice_luts(taken, model.device) + phase_luts(taken)
-    ffs = kept + state_bits + inner_ffs(netlist) - shared_ffs(netlist) + phase_ffs(taken)
+    ffs = kept + state_bits + inner_ffs(netlist) - shared_ffs(netlist)
+    ffs += phase_ffs(taken) + held_ffs(taken)
     ffs += handshake_ffs(netlist, interface, count, initiation_interval) + reset_ffs(reset_cycles(netlist))
     lines = delay_lines(problem, stage, lives, arrivals, luts, ffs) if alone else ()
     notes = (lines_note(lines, luts, ffs),) if lines else ()

@@ -151,6 +151,15 @@ def phase_ffs(found: Sequence[Turn]) -> int:
     return sum((span - 1).bit_length() for _, span, _ in {turn.told_by for turn in found})
 
 
+def held_ffs(found: Sequence[Turn]) -> int:
+    """Flip-flops that hold operands before far cells; operators that choose the same share them."""
+    groups = {
+        (turn.counted, operand.columns, operand.same)
+        for turn in found if turn.unit.held for operand in turn.operands
+    }
+    return sum(len(columns) + len(set(same) - {None}) for _, columns, same in groups)
+
+
 def choice_luts(found: Sequence[Turn], device: Device) -> int:
     """LUTs of all operands' multiplexers; operators that choose the same at the same time share one."""
     groups = {

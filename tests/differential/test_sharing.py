@@ -14,7 +14,7 @@ from kera_hw.graph import Export, Graph
 from kera_hw.interp import run_export
 from kera_hw.rtl.emit.verilog import Emitted, Emitter, Interface, Style, emit_verilog
 from kera_hw.rtl.sim.bench import Traffic, simulate
-from kera_hw.rtl.techmap import MapOptions, map_design
+from kera_hw.rtl.techmap import MapOptions, map_design, sharing
 from kera_hw.schedule.fpga.delay_model import DelayModel
 from kera_hw.schedule.fpga.device import find_device
 from kera_hw.schedule.fpga.netlist import Netlist
@@ -22,7 +22,7 @@ from kera_hw.schedule.fpga.simulate import simulate_netlist
 from kera_hw.schedule.fpga.units import Operator
 from kera_hw.schedule.plan import Plan
 from kera_hw.schedule.planner import schedule
-from kera_hw.schedule.turns import Placed, Turn, turns
+from kera_hw.schedule.turns import Placed, Turn, held_ffs, turns
 from kera_hw.schedule.verifier import verify_plan
 from kera_hw.support import SourceFile
 from tests.differential.hardware_support import (
@@ -255,3 +255,22 @@ def test_many_operands_are_chosen_by_copies_of_a_phase() -> None:
     assert sorted(count for name, count in chosen.items() if name.startswith("phase_s0")) == [*[1] * 6, 2]
     assert emitted.verilog.count("(* keep *) always") == 7
     assert_gives_its_bits(export, emitted)
+
+
+@pytest.mark.parametrize("emitter", ["text", "amaranth"])
+def test_many_multipliers_hold_their_operands_a_stage_before(
+    emitter: Emitter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What several choose alike is held once, and the bits stay those of the interpreter."""
+    monkeypatch.setattr(sharing, "_NEAR_MULTIPLIERS", 1)
+    source = (
+        "pub fn f(a: [i9; 4], b: [i9; 4]) -> [i32; 4] {\n    let mut y = [0i32; 4];\n"
+        "    for i in 0..4 { for k in 0..4 { y[i] += (a[k] as i32) * (b[(i + k) % 4] as i32); } }\n    y\n}\n"
+    )
+    export, netlist, plan, products = products_in_turns(source)
+    assert len(products) > 1 and all(turn.unit.held for turn in products)
+    near = [replace(turn, unit=replace(turn.unit, held=False)) for turn in products]
+    bits = sum(len(operand.columns) for turn in products for operand in turn.operands)
+    assert 0 == held_ffs(near) < held_ffs(products) < bits
+    assert not verify_plan(netlist, plan, DelayModel(DEVICE))
+    assert_gives_its_bits(export, emit_verilog(netlist, plan, "stream", "ecp5", emitter))

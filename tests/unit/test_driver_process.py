@@ -5,12 +5,13 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 import kera_hw
-from kera_hw.driver import mapping
+from kera_hw.driver import mapping, process
 from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.process import plan_process, process_design, regions_of
@@ -25,6 +26,8 @@ from kera_hw.rtl.sim.bench import Traffic, simulate
 from kera_hw.rtl.toolchain.harness import measure
 from kera_hw.rtl.toolchain.nextpnr import CHIPS
 from kera_hw.schedule.explain import Refusal
+from kera_hw.schedule.fpga.delay_model import stall_mhz, stretch
+from kera_hw.schedule.fpga.device import find_device
 from kera_hw.schedule.fpga.units.storage import turn_ps
 from kera_hw.support import KeraError
 from tests.unit.cli_support import Kera
@@ -310,6 +313,31 @@ def test_rounds_side_by_side_give_the_same_bits_sooner(
     one_by_one = max(row["cycles"] for row in planned(path, name).regions_json())
     assert max(row["cycles"] for row in design.regions_json()) < one_by_one / times + 40
     check(path, name, design)
+
+
+@pytest.mark.parametrize("name", ["centred", "passed"])
+def test_memories_that_are_far_take_a_clock_more_on_their_way(
+    path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a process of many blocks: registers before the ports of block RAM, and the bits are the same."""
+    near = planned(path, name)
+    monkeypatch.setattr(process, "stretch", Mock(return_value=1.2))
+    design = planned(path, name)
+    blocks = [kind for kind in design.process.memories.values() if kind.blocks]
+    assert blocks and all(kind.latency_cycles == 3 or kind.forwards for kind in blocks)
+    assert design.estimate.ff > near.estimate.ff and design.estimate.bram == near.estimate.bram
+    if name == "passed":
+        check_overlap(path, name, replace(design, overlaps=True), 3)
+    else:
+        check(path, name, design)
+
+
+def test_wires_are_as_long_as_the_blocks_of_a_device_are_many() -> None:
+    device = find_device("ecp5-85k")
+    assert device is not None
+    assert stretch(16, 28, device) == 1 < stretch(36, 80, device) < stretch(36, 114, device)
+    clocks = [stall_mhz(*blocks, device) for blocks in ((0, 0), (8, 0), (64, 0), (0, 114))]
+    assert clocks[0] == clocks[1] > clocks[2] > clocks[3] > 90
 
 
 def test_banks_of_a_result_may_be_memories_of_two_kinds(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Operators in Amaranth: the cell, the registers behind it, and what chooses its operands by the phase."""
+"""Operators in Amaranth: the cell, registers before and behind it, what chooses its operands by the phase."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,6 +19,8 @@ from kera_hw.schedule.turns import Turn
 def build_operator(unit: Operator, start: Start, place: Place, builders: Builders) -> None:
     """An operator on a call's values."""
     values = start.arguments
+    if unit.held:
+        values = tuple(place.register(f"_held{k}", value, len(value)) for k, value in enumerate(values))
     arguments = [cell_bits(k, len(value)) for k, value in enumerate(values)]
 
     def read(segment: Segment) -> list[Value]:

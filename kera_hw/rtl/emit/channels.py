@@ -121,21 +121,21 @@ class ChannelCore:
             bits = Cat(*(buses[value.bus] for value in end.channel.values))
             item = Cat(bits, Const(0, beats * width - len(bits)))
             rest = _registers(end.channel, beats - 1, "rest")
-            left, free = Signal(range(beats), name=f"{name}_left"), Signal(name=f"{name}_free")
+            left, free = Signal(range(beats), name=f"{name}_left"), Signal(name=f"{name}_free", init=1)
             shown, first = Signal(name=f"{name}_shown"), Signal(name=f"{name}_first")
             pending = core.out_valid & ~shown if several else core.out_valid
             module.d.comb += [
-                free.eq(~left.any()), end.valid.eq(~free | pending), first.eq(free & pending & end.ready),
+                end.valid.eq(~free | pending), first.eq(free & pending & end.ready),
                 end.data.eq(Mux(free, item[:width], rest[0]) if rest else item),
                 end.last.eq(left == 1 if rest else 1),
             ]
             if rest:
                 with module.If(first):
-                    module.d.sync += left.eq(beats - 1)
+                    module.d.sync += [left.eq(beats - 1), free.eq(0)]
                     for k, register in enumerate(rest, start=1):
                         module.d.sync += register.eq(item[k * width : (k + 1) * width])
                 with module.Elif(~free & end.ready):
-                    module.d.sync += left.eq((left - 1)[: len(left)])
+                    module.d.sync += [left.eq((left - 1)[: len(left)]), free.eq(left == 1)]
                     _shift(module, rest[:-1], rest[-1])
             if several:
                 module.d.sync += shown.eq((shown | first) & ~leaving)

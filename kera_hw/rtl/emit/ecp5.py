@@ -14,9 +14,10 @@ from itertools import permutations
 from kera_hw.rtl.emit.cells import PLAIN_CELLS, CellWriter, Site, registered, write_add, write_mul
 from kera_hw.rtl.emit.ecp5_lut import write_lut
 from kera_hw.rtl.emit.ecp5_mux import write_mux
+from kera_hw.rtl.emit.ecp5_table import write_rom
 from kera_hw.rtl.emit.text import constant, declared_range, vector
 from kera_hw.schedule.fpga.bits import Bits, bits_width, concat, const_bits
-from kera_hw.schedule.fpga.cells import Add, Cell, Chain, Lut, Mul, Mux
+from kera_hw.schedule.fpga.cells import Add, Cell, Chain, Lut, Mul, Mux, Rom
 from kera_hw.schedule.fpga.cells.mul import TILE_STAGES
 from kera_hw.schedule.fpga.expressions import BitExpr, evaluate
 
@@ -189,5 +190,6 @@ def _top_bit(bits: Bits) -> Bits:
 
 ECP5_CELLS: Mapping[type[Cell], CellWriter] = {
     **PLAIN_CELLS, Lut: write_lut, Add: _write_add, Chain: _write_add, Mul: _write_mul, Mux: write_mux,
+    Rom: write_rom,
 }
 """Vendor cells where they gain, plain operators elsewhere."""

@@ -90,11 +90,12 @@ def write_lut(cell: Lut, site: Site) -> list[str]:
             sign = "" if run.table == 0b10 else "~"
             lines.append(f"assign {target} = {sign}{vector(run.operands[0], site.read)};")
         else:
-            lines += _instance(site, target, run)
+            lines += write_run(site, target, run)
     return lines
 
 
-def _instance(site: Site, target: str, run: LutRun) -> list[str]:
+def write_run(site: Site, target: str, run: LutRun) -> list[str]:
+    """The instance of a run that operands decide."""
     out, name = site.fresh(site.wire + "_lut"), site.fresh(site.wire + "_luts")
     made = run.instance()
     pins = ", ".join(f".{pin}({vector(bits, site.read)})" for pin, bits in made.pins.items())

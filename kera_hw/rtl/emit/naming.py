@@ -24,7 +24,7 @@ _ELEMENTS = re.compile(
 )
 _INNER = re.compile(
     r"core|datapath|serial|instance|observed|iterative\d*|region\d+|memory|ram(_\w+)?"
-    r"|ecp5_(add|chain|mul|lut|wide|mux|rom|ram)"
+    r"|ecp5_(add|chain|mul|lut|wide|mux|table|rom|ram)"
 )
 _HELPER = re.compile(r"\bkera_(ecp5_\w+|memory|ram)(?= #\()")
 

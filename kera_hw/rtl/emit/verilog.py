@@ -60,7 +60,7 @@ _CHECKED = "/* verilator lint_on WIDTH */\n" + _LOUD
 # Modules that instantiate vendor cells in synthesis (Yosys defines SYNTHESIS) and simulate without them.
 LIBRARY = (
     "kera_memory", "kera_ram", "kera_delay", "kera_ecp5_ram", "kera_ecp5_add", "kera_ecp5_chain",
-    "kera_ecp5_mul", "kera_ecp5_lut", "kera_ecp5_wide", "kera_ecp5_mux", "kera_ecp5_rom",
+    "kera_ecp5_mul", "kera_ecp5_lut", "kera_ecp5_wide", "kera_ecp5_mux", "kera_ecp5_rom", "kera_ecp5_table",
 )
 
 

@@ -43,6 +43,7 @@ class FlatMemory:
     before makes a write conditional. All versions form one chain from the parameter to the result, and a
     read names the version that it sees. A constant has no result. ``distance``: items from a write to the
     first one that may read its address. ``writers`` and ``readers``: circuits that take turns at its ports.
+    ``far``: whether it is among so many that the ways to its ports take a clock.
     """
 
     name: str
@@ -54,6 +55,7 @@ class FlatMemory:
     distance: int = 1
     writers: int = 1
     readers: int = 1
+    far: bool = False
 
     @property
     def type(self) -> TensorType:

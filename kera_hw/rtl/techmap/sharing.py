@@ -26,6 +26,8 @@ from kera_hw.schedule.fpga.units.operator import accumulator, shared_product
 _ROUND_CYCLES = 3
 """Stages between one round of sums and the next, besides a multiplier's own, for want of a schedule."""
 _LEAST_DIGITS = 2
+_NEAR_MULTIPLIERS = 32
+"""Multipliers that can stand near what they share: of more the operands take a stage on their way."""
 
 Factors = tuple[Word, Word]
 
@@ -65,9 +67,12 @@ class Sharing:
         """Each multiplier and behind it its accumulator, by the numbers of items."""
         assert self._dsp is not None
         found: list[Operator] = []
+        held = len(self._multipliers) > _NEAR_MULTIPLIERS
         for k, multiplier in enumerate(self._multipliers):
             found.append(
-                shared_product(f"product{k + 1}", multiplier.taken, self.side_bits, self._dsp.latency_cycles)
+                shared_product(
+                    f"product{k + 1}", multiplier.taken, self.side_bits, self._dsp.latency_cycles, held
+                )
             )
             found.append(accumulator(f"accumulator{k + 1}", multiplier.taken, max(1, multiplier.sum_bits)))
         return tuple(found)

@@ -104,3 +104,20 @@ class DelayModel:
         spare = clock_ps - timing.clk_to_q_ps - timing.setup_ps - timing.carry_base_ps
         spare -= self.route_ps(adder, fanout) + lut_levels * self.cell_delay(probe, fanout)
         return max(0, int(spare / timing.carry_bit_ps))
+
+
+def stretch(dsp: int, bram: int, device: Device) -> float:
+    """Of all wires in a design of so many blocks, its logic spread out between them: 1 if they are few."""
+    beyond = max(0, dsp + 2 * bram - device.timing.blocks_near)
+    return 1 + device.timing.block_stretch * beyond
+
+
+def stall_mhz(dsp: int, bram: int, device: Device) -> float:
+    """The clock at which a design of so many blocks can be stopped.
+
+    From a register through the gates of the ports and of a stage to the farthest flip-flop.
+    """
+    timing = device.timing
+    far = min(timing.block_spread_ps * (dsp + 2 * bram), timing.block_across_ps)
+    gates = 2 * (timing.route_lut_ps + timing.lut_ps)
+    return round(1e6 / (timing.clk_to_q_ps + gates + max(timing.route_lut_ps, far) + timing.setup_ps), 1)

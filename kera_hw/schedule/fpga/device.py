@@ -41,6 +41,9 @@ class Timing:
     bram_wire_ps: float = 0.0
     block_spread_ps: float = 0.0
     block_farthest_ps: float = 0.0
+    block_across_ps: float = 0.0
+    blocks_near: int = 0
+    block_stretch: float = 0.0
     near_share: float = 1.0
     near_share_doubling: float = 0.0
     near_share_block: float = 0.0

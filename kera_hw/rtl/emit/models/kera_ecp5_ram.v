@@ -1,11 +1,12 @@
 // ENTRIES words in ECP5's block RAMs, side by side and one behind the other: port A writes, port B reads, address
-// and output registers used, so q follows its address by two enabled clocks. While clear is high port B writes
-// clear_data to clear_address, so that writes need no choice before them. A word that is read as it is written is
-// not defined.
+// and output registers used, so q follows its address by LATENCY = 2 enabled clocks; with 3 there is a register
+// before each port, and all accesses come a clock later. While clear is high port B writes clear_data to
+// clear_address, so that writes need no choice before them. A word that is read as it is written is not defined.
 module kera_ecp5_ram #(
   parameter WIDTH = 8,
   parameter ENTRIES = 16,
   parameter ADDRESS = 4,
+  parameter LATENCY = 2,
   parameter UNIFORM = 1,
   parameter [WIDTH-1:0] FILL = 0,
   parameter [(UNIFORM ? 1 : ENTRIES)*WIDTH-1:0] INITIAL = 0
@@ -21,7 +22,37 @@ module kera_ecp5_ram #(
   input  wire [ADDRESS-1:0] read_address,
   output wire [WIDTH-1:0] q
 );
-  wire [ADDRESS-1:0] address = clear ? clear_address : read_address;
+  wire clears, writes;
+  wire [ADDRESS-1:0] address, target;
+  wire [WIDTH-1:0] data, clear_word;
+  generate
+    if (LATENCY == 3) begin : far
+      reg clear_kept, write_kept;
+      reg [ADDRESS-1:0] address_kept, target_kept;
+      reg [WIDTH-1:0] data_kept, clear_word_kept;
+      always @(posedge clk) begin
+        clear_kept <= clear;
+        write_kept <= write;
+        target_kept <= write_address;
+        data_kept <= write_data;
+        clear_word_kept <= clear_data;
+        if (ce | clear) address_kept <= clear ? clear_address : read_address;
+      end
+      assign clears = clear_kept;
+      assign writes = write_kept;
+      assign address = address_kept;
+      assign target = target_kept;
+      assign data = data_kept;
+      assign clear_word = clear_word_kept;
+    end else begin : near
+      assign clears = clear;
+      assign writes = write;
+      assign address = clear ? clear_address : read_address;
+      assign target = write_address;
+      assign data = write_data;
+      assign clear_word = clear_data;
+    end
+  endgenerate
 `ifdef SYNTHESIS
   // The shape of a block: words of 18, 9, 4, 2 or 1 bits, as narrow as makes it deep enough.
   localparam DEPTH = ENTRIES <= 1024 ? 10 : ENTRIES <= 2048 ? 11 : ENTRIES <= 4096 ? 12 : ENTRIES <= 8192 ? 13 : 14;
@@ -63,7 +94,7 @@ module kera_ecp5_ram #(
   wire [BANK_BITS-1:0] write_bank, read_bank;
   generate
     if (BANKS > 1) begin : many
-      assign write_bank = write_address[ADDRESS-1:DEPTH];
+      assign write_bank = target[ADDRESS-1:DEPTH];
       assign read_bank = address[ADDRESS-1:DEPTH];
       reg [BANK_BITS-1:0] asked, shown;
       always @(posedge clk) if (ce) begin
@@ -82,17 +113,17 @@ module kera_ecp5_ram #(
       wire [13:0] to_write = {write_row, PART == 18 ? 4'b0011 : 4'b0000} >> (DEPTH - 10);
       wire [13:0] to_read = {read_row, PART == 18 ? 4'b0011 : 4'b0000} >> (DEPTH - 10);
       if (ADDRESS >= DEPTH) begin : deep
-        assign write_row = write_address[DEPTH-1:0];
+        assign write_row = target[DEPTH-1:0];
         assign read_row = address[DEPTH-1:0];
       end else begin : shallow
-        assign write_row = {{DEPTH-ADDRESS{1'b0}}, write_address};
+        assign write_row = {{DEPTH-ADDRESS{1'b0}}, target};
         assign read_row = {{DEPTH-ADDRESS{1'b0}}, address};
       end
       for (p = 0; p < PARTS; p = p + 1) begin : part
         localparam BITS = WIDTH - p*PART < PART ? WIDTH - p*PART : PART;
         wire [17:0] written, fresh, word;
-        assign written = {{18-BITS{1'b0}}, write_data[p*PART +: BITS]};
-        assign fresh = {{18-BITS{1'b0}}, clear_data[p*PART +: BITS]};
+        assign written = {{18-BITS{1'b0}}, data[p*PART +: BITS]};
+        assign fresh = {{18-BITS{1'b0}}, clear_word[p*PART +: BITS]};
         assign banks[b*WIDTH + p*PART +: BITS] = word[BITS-1:0];
         DP16KD #(
           .DATA_WIDTH_A(PART), .DATA_WIDTH_B(PART), .REGMODE_A("NOREG"), .REGMODE_B("OUTREG"), .RESETMODE("SYNC"),
@@ -122,7 +153,7 @@ module kera_ecp5_ram #(
           .INITVAL_3F(chunk(b, p, 63))
         ) ram (
           .CLKA(clk), .CLKB(clk), .CEA(1'b1), .CEB(ce), .OCEA(1'b0), .OCEB(ce),
-          .WEA(write && write_bank == b), .WEB(clear && read_bank == b), .RSTA(1'b0), .RSTB(1'b0),
+          .WEA(writes && write_bank == b), .WEB(clears && read_bank == b), .RSTA(1'b0), .RSTB(1'b0),
           .CSA0(1'b0), .CSA1(1'b0), .CSA2(1'b0), .CSB0(1'b0), .CSB1(1'b0), .CSB2(1'b0), .ADA0(to_write[0]),
           .ADA1(to_write[1]), .ADA2(to_write[2]), .ADA3(to_write[3]), .ADA4(to_write[4]), .ADA5(to_write[5]),
           .ADA6(to_write[6]), .ADA7(to_write[7]), .ADA8(to_write[8]), .ADA9(to_write[9]), .ADA10(to_write[10]),
@@ -151,10 +182,10 @@ module kera_ecp5_ram #(
   integer k;
   initial for (k = 0; k < ENTRIES; k = k + 1) words[k] = UNIFORM ? FILL : INITIAL[(UNIFORM ? 0 : k)*WIDTH +: WIDTH];
   always @(posedge clk) begin
-    if (write) words[write_address] <= write_data;
-    if (clear) words[clear_address] <= clear_data;
+    if (writes) words[target] <= data;
+    if (clears) words[address] <= clear_word;
     if (ce) begin
-      kept <= write && write_address == address ? ~words[address] : words[address];
+      kept <= writes && target == address ? ~words[address] : words[address];
       shown <= kept;
     end
   end

@@ -1,7 +1,8 @@
 // A memory with one write port and READS read ports, each a copy of it: q follows its address by LATENCY enabled
-// clocks. With FORWARD a read gets what is written until the clock edge with which its word appears: the write's
-// address is compared with those of reads on their way, words written in the meantime are handed over, and a
-// register behind the choice is the last clock of the LATENCY.
+// clocks; in block RAM the third of them is that of registers before all ports, which delay every access by it.
+// With FORWARD a read gets what is written until the clock edge with which its word appears: the write's address is
+// compared with those of reads on their way, words written in the meantime are handed over, and a register behind
+// the choice is the last clock of the LATENCY.
 // While clear is high the word of clear_address becomes an initial one: FILL, or that of INITIAL, which comes a
 // clock later. BLOCKS chooses ECP5's block RAMs by name.
 module kera_memory #(
@@ -72,7 +73,8 @@ module kera_memory #(
       wire [WIDTH-1:0] stored;
       if (BLOCKS) begin : named
         kera_ecp5_ram #(
-          .WIDTH(WIDTH), .ENTRIES(ENTRIES), .ADDRESS(ADDRESS), .UNIFORM(UNIFORM), .FILL(FILL), .INITIAL(INITIAL)
+          .WIDTH(WIDTH), .ENTRIES(ENTRIES), .ADDRESS(ADDRESS), .LATENCY(INSIDE), .UNIFORM(UNIFORM), .FILL(FILL),
+          .INITIAL(INITIAL)
         ) ram (
           .clk(clk), .ce(ce), .clear(clears), .clear_address(cleared), .clear_data(initial_word), .write(write),
           .write_address(write_address), .write_data(write_data), .read_address(address), .q(stored)

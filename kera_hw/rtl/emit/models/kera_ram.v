@@ -44,9 +44,13 @@ module kera_ram #(
       if (LATENCY == 1) begin : soon
         assign q = word;
       end else begin : later
-        reg [WIDTH-1:0] shown;
-        always @(posedge clk) if (ce) shown <= word;
-        assign q = shown;
+        reg [(LATENCY-1)*WIDTH-1:0] shown;
+        if (LATENCY == 2) begin : one
+          always @(posedge clk) if (ce) shown <= word;
+        end else begin : several
+          always @(posedge clk) if (ce) shown <= {shown[(LATENCY-2)*WIDTH-1:0], word};
+        end
+        assign q = shown[(LATENCY-2)*WIDTH +: WIDTH];
       end
     end
   endgenerate

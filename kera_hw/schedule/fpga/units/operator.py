@@ -23,18 +23,20 @@ from kera_hw.schedule.fpga.values import Value
 class Operator(Unit):
     """``cell`` for at most ``ways`` calls in turn; position k of its operands stands for cell k.
 
-    ``registers`` follow it, of flip-flops. ``immediate``: operands come straight from the cells that give
-    them, never from a register.
+    ``registers`` follow it, of flip-flops. With ``held`` its operands go into one first, which halves the way
+    from where they are chosen to a cell that is far. ``immediate``: operands come straight from the cells
+    that give them, never from a register.
     """
 
     cell: Mul | Add
     registers: int
     ways: int
     immediate: bool = False
+    held: bool = False
 
     @property
     def latency_cycles(self) -> int:
-        return self.cell.inner_stages() + self.registers
+        return self.held + self.cell.inner_stages() + self.registers
 
     @property
     def initiation_interval(self) -> int:
@@ -56,6 +58,8 @@ class Operator(Unit):
     def setup_ps(self, device: Device, operand: int = 0) -> int:
         """The operand's multiplexer, a wire, and the cell; an accumulator has one gate in its stead."""
         chosen = device.timing.lut_ps if self.immediate else wide_ps(device, levels(self.ways) - 1)
+        if self.held:
+            return round(chosen) if self.ways > 1 else 0
         if self.ways < 2:
             return self.cell.logic_ps(device)
         return round(chosen + self.cell.wire_ps(device.timing)) + self.cell.logic_ps(device)
@@ -97,13 +101,15 @@ class Operator(Unit):
         return self.cell.evaluate([*operands, *(0 for _ in self.cell.operands()[len(operands) :])])
 
 
-def shared_product(name: str, ways: int, side_bits: int, latency_cycles: int) -> Operator:
+def shared_product(
+    name: str, ways: int, side_bits: int, latency_cycles: int, held: bool = False
+) -> Operator:
     """A multiplier of two signed operands of ``side_bits`` bits."""
     cell = Mul(
         width=2 * side_bits, a=cell_bits(0, side_bits), b=cell_bits(1, side_bits), a_signed=True,
         b_signed=True, latency_cycles=latency_cycles,
     )
-    return Operator(name=name, cell=cell, registers=0, ways=ways)
+    return Operator(name=name, cell=cell, registers=0, ways=ways, held=held)
 
 
 def accumulator(name: str, ways: int, width: int) -> Operator:

@@ -9,7 +9,8 @@ business (``schedule.accesses``), which goes by when a read sees a write:
   addresses of writes with that of a read on its way, hand over the data that pass by, and have a register
   behind that.
 * else a read sees what is written before the stage in which it starts, and no word that it asks for may be
-  written in that stage: block RAM as it is.
+  written in that stage: block RAM as it is. Where it is ``far``, registers before its ports delay all
+  accesses alike by a clock of the read's latency.
 """
 from __future__ import annotations
 
@@ -69,6 +70,7 @@ class Storage:
     distance: int = 1
     writers: int = 1
     readers: int = 1
+    far: bool = False
 
     @property
     def address_bits(self) -> int:
@@ -144,6 +146,8 @@ class Port(Unit, ABC):
 
     def _block_ps(self, device: Device) -> int:
         timing = device.timing
+        if self.storage.far:  # a register's, wherever that is best
+            return 0
         return round(max(0.0, timing.bram_setup_ps - timing.setup_ps) + timing.bram_wire_ps)
 
     def _comparator_luts(self) -> int:
@@ -195,10 +199,10 @@ class ReadPort(Port):
         return total
 
     def flip_flops(self) -> int:
-        """Addresses that are compared later, what came of it, and the word chosen."""
+        """Addresses that are compared later, what came of it, and the word chosen; of a far port its own."""
         storage, inside = self.storage, self.storage.read_latency_cycles - 1
         if not storage.forwards:
-            return 0
+            return storage.address_bits if storage.far else 0
         return inside * storage.address_bits + inside * (inside + 1) // 2 + storage.word_bits
 
     def brams(self, device: Device) -> int:
@@ -250,8 +254,10 @@ class WritePort(Port):
         return 1 + deep + (storage.address_bits + storage.word_bits if by_write else 0)
 
     def flip_flops(self) -> int:
-        """The words on their way, one for every stage of a read but the last."""
+        """The words on their way, one for every stage of a read but the last; of a far port its own."""
         storage = self.storage
+        if storage.far:
+            return 1 + storage.address_bits + storage.word_bits
         return (storage.read_latency_cycles - 1) * storage.word_bits if storage.forwards else 0
 
     def brams(self, device: Device) -> int:
