@@ -68,7 +68,7 @@ def test_what_a_block_names() -> None:
 def test_sums_of_counters() -> None:
     counters = Counters(Spans(NESTS.body), lambda var: var.type == COUNTER)
     ops = {item.results[0].name: item for item in statements(NESTS.body) if isinstance(item, Op)}
-    counter = next(iter(ops["v12"].operands))
+    (counter,) = (item.var for item in NESTS.body.body[2:] if isinstance(item, For))
     found = [counters.note(ops[name]) for name in ("v12", "v13")]
     assert found == [of_var(counter) * 2, of_var(counter) * 2 - 2]
     assert counters.difference(ops["v14"]) == Affine(-2, ((counter, 1),))
