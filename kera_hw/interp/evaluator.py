@@ -16,12 +16,16 @@ import numpy as np
 
 from kera_hw.graph.node import Node, Ref, Region
 from kera_hw.interp.memories import Memory, needs_of
+from kera_hw.interp.rounds import MOST_ELEMENTS, Loop, Update, taken_apart
 from kera_hw.ops.registry import OPS, evaluation
+from kera_hw.ops.running import repeated
 from kera_hw.ops.spec import Array, Attrs, EvalCall, EvaluateRule, RegionLike
 from kera_hw.support import toposort
 from kera_hw.types import Type, shape_of
 
 CACHED_REGIONS = 4096
+_LEAST_ROUNDS_AN_ITEM = 4
+"""For each item of a batch, that make up for items that go one by one."""
 
 
 class NodeStep(NamedTuple):
@@ -50,6 +54,9 @@ def _step(
 ) -> NodeStep:
     arg_types = tuple(ref.type for ref in node.inputs)
     evaluate = evaluation(node.opcode, arg_types, node.types)
+    loop = taken_apart(node) if node.opcode == "control.loop" else None
+    if loop is not None:
+        evaluate = _AllRounds(loop, evaluate).evaluate
     return NodeStep(evaluate, operands, arg_types, node.types, dict(node.attrs), first_out, dying, use)
 
 
@@ -126,6 +133,66 @@ class Tape:
 def compile_region(region: Region) -> Tape:
     """The region's program; regions are compared by identity."""
     return Tape(region.results)
+
+
+class _AllRounds:
+    """A loop whose rounds are lanes, an item of the batch after another; as it stands for few rounds."""
+
+    def __init__(self, loop: Loop, by_rounds: EvaluateRule) -> None:
+        self._loop, self._by_rounds = loop, by_rounds
+
+    def evaluate(self, call: EvalCall) -> Sequence[Array]:
+        loop, carried, batch = self._loop, len(self._loop.chains), call.context.batch
+        if loop.count < _LEAST_ROUNDS_AN_ITEM * batch:
+            return self._by_rounds(call)
+        found = [np.array(np.broadcast_to(one, (batch, *one.shape[1:]))) for one in call.args[:carried]]
+        piece = max(1, MOST_ELEMENTS // max(loop.size, 1))
+        for item in range(batch):
+            row = [one[:1] if one.shape[0] == 1 else one[item : item + 1] for one in call.args[carried:]]
+            targets = [one[item].reshape(-1) for one in found]  # views
+            for first in range(0, loop.count, piece):
+                counters = loop.counters[first : first + piece]
+                for target, (places, values) in zip(targets, _written(loop, counters, row)):
+                    target[places.reshape(-1)] = values.reshape(-1)  # of equal places the last value stays
+        return found
+
+
+def _written(loop: Loop, counters: Array, captures: Sequence[Array]) -> list[tuple[Array, Array]]:
+    """For each tensor carried, where rounds write and what, of shape (lanes, elements): a row is what rounds
+    do in turn. ``captures`` have a row for each lane, or one for all."""
+    lanes = len(counters)
+    rows = [np.broadcast_to(one, (lanes, *one.shape[1:])) if one.shape[0] == 1 else one for one in captures]
+    args = [counters, *(_NOTHING for _ in loop.chains), *rows]
+    values = [
+        np.broadcast_to(one, (lanes, *one.shape[1:])) for one in Context(lanes).execute(_tape_of(loop), args)
+    ]
+    inside: dict[Loop, list[tuple[Array, Array]]] = {}
+    found: list[tuple[Array, Array]] = []
+    for chain in loop.chains:
+        parts: list[tuple[Array, Array]] = []
+        for link in chain:
+            if isinstance(link, Update):
+                places = link.places([values[k] for k in link.starts], lanes)
+                parts.append((places, values[link.value].reshape(lanes, -1)))
+                continue
+            inner = link.loop
+            if inner not in inside:
+                given = [repeated(values[k], inner.count, lanes * inner.count) for k in link.captures]
+                made = _written(inner, np.tile(inner.counters, lanes), given)
+                inside[inner] = [(a.reshape(lanes, -1), b.reshape(lanes, -1)) for a, b in made]
+            parts.append(inside[inner][link.number])
+        if len(parts) == 1:
+            found += parts
+        elif parts:
+            found.append((np.hstack([one for one, _ in parts]), np.hstack([one for _, one in parts])))
+        else:
+            found.append((np.empty((lanes, 0), np.intp), np.empty((lanes, 0))))
+    return found
+
+
+@lru_cache(maxsize=CACHED_REGIONS)
+def _tape_of(loop: Loop) -> Tape:
+    return Tape(loop.needed)
 
 
 class Context:

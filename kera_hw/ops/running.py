@@ -81,12 +81,13 @@ def map_(call: EvalCall) -> Sequence[Array]:
         return [np.zeros((batch, *shape_of(kind)), numpy_dtype(kind)) for kind in call.types]
     lanes = batch * size
     elements = [tensor.reshape(lanes) for tensor in tensors]
-    repeated = [_repeat(capture, size, lanes) for capture in captures]
-    results = call.context.run(attrs["region"], [*elements, *repeated], lanes)
+    rows = [repeated(capture, size, lanes) for capture in captures]
+    results = call.context.run(attrs["region"], [*elements, *rows], lanes)
     return [out.reshape(batch, *shape_of(kind)) for out, kind in zip(results, call.types)]
 
 
-def _repeat(capture: Array, size: int, lanes: int) -> Array:
+def repeated(capture: Array, size: int, lanes: int) -> Array:
+    """Each row as often as ``size``."""
     if capture.strides[0] == 0 or capture.shape[0] == 1:  # one row in every lane stays one row
         return np.broadcast_to(capture[:1], (lanes, *capture.shape[1:]))
     return np.repeat(capture, size, axis=0)
