@@ -59,10 +59,11 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """``leaves``: parameters, then the result. ``places`` is a table of their addresses, for the kernel."""
+    """``leaves``: parameters, then the result. ``places`` is a table of their addresses, for the kernel;
+    without one, that is filled and nothing else done."""
 
     leaves: tuple[Leaf, ...]
-    kernel: int
+    kernel: int | None
     memory: int
     places: int
     named: Named | None = None
@@ -79,17 +80,18 @@ class Doorway:
     """``call``: takes what the leaves are, an array for the result, and what it gives back if it refuses; or
     the same by ``keywords``, but for the last.
 
-    ``used``: what has to stay as long as it may be called.
+    ``places``: of the leaves of the last call. ``used``: what has to stay as long as it may be called.
     """
 
-    def __init__(self, code: bytes, keywords: bool, *used: object) -> None:
+    def __init__(self, code: bytes, keywords: bool, places: Any, *used: object) -> None:
         memory = CodeMemory(code)
+        self.places = places
         flags = _FASTCALL | (_WITH_KEYWORDS if keywords else 0)
         method = _Method(b"kernel", memory.address, flags, None)
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
         # What it is a method of has the reference to all that it needs.
-        self.call: Callable[..., Any] = make(ctypes.addressof(method), (memory, method, *used), None)
+        self.call: Callable[..., Any] = make(ctypes.addressof(method), (memory, method, places, *used), None)
 
 
 def leaf_of(dtype: np.dtype[Any], shape: tuple[int, ...] | None, written: bool = False) -> Leaf:

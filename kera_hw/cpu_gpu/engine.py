@@ -131,16 +131,20 @@ class Instance:
         """The function and its memory: (items, addresses of leaves, memory)."""
         return self._call, self._memory
 
-    def doorway(self, leaves: Sequence[Leaf], keywords: Keywords | None = None) -> Doorway | None:
-        """A way for Python to call it with one item in arrays, where there is one."""
+    def doorway(
+        self, leaves: Sequence[Leaf], keywords: Keywords | None = None, enters: bool = True
+    ) -> Doorway | None:
+        """A way for Python to call it with one item in arrays, where there is one; or, if it does not enter,
+        to find where they lie."""
         if self.function.level.architecture != "x86-64" or not fields_are_known():
             return None
         names = None if keywords is None else named(keywords)
         if keywords is not None and names is None:
             return None
         places = (ctypes.c_void_p * len(leaves))()
-        door = Door(tuple(leaves), self.code_address, self._memory, ctypes.addressof(places), names)
-        return Doorway(doorway_code(door), keywords is not None, self, places, keywords)
+        kernel = self.code_address if enters else None
+        door = Door(tuple(leaves), kernel, self._memory, ctypes.addressof(places), names)
+        return Doorway(doorway_code(door), keywords is not None, places, self, keywords)
 
     @property
     def code_address(self) -> int:

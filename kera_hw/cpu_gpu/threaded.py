@@ -110,8 +110,10 @@ class Threaded:
     def entry(self) -> tuple[Call, int]:
         return self._whole.entry if self._one is None else (self._one.run, 0)
 
-    def doorway(self, leaves: Sequence[Leaf], keywords: Keywords | None = None) -> Doorway | None:
-        return self._whole.doorway(leaves, keywords) if self._one is None else None
+    def doorway(
+        self, leaves: Sequence[Leaf], keywords: Keywords | None = None, enters: bool = True
+    ) -> Doorway | None:
+        return self._whole.doorway(leaves, keywords, enters) if self._one is None else None
 
     def reset(self) -> None:
         self._whole.reset()

@@ -37,7 +37,9 @@ Call = Callable[[int, Any, int], None]
 class OpenDoor(Protocol):
     """As of ``cpu_gpu.engine.Instance``."""
 
-    def __call__(self, leaves: Sequence[Leaf], keywords: Keywords | None = None) -> Doorway | None: ...
+    def __call__(
+        self, leaves: Sequence[Leaf], keywords: Keywords | None = None, enters: bool = True
+    ) -> Doorway | None: ...
 
 
 
@@ -75,12 +77,12 @@ class Direct:
                 self._places[k] = port.cell.ctypes.data
         self._doorway: Doorway | None = None
         self._open_door: Callable[[Keywords], Doorway | None] | None = None
-        small = sum(port.size_bytes for port in (*ports, result)) <= _MOST_WAITED_FOR_BYTES
-        if open_door is not None and result.cell is None and small:
+        self._enters = sum(port.size_bytes for port in (*ports, result)) <= _MOST_WAITED_FOR_BYTES
+        if open_door is not None and result.cell is None:
             leaves = [leaf_of(port.dtype, None if port.cell is not None else port.shape) for port in ports]
             leaves.append(leaf_of(result.dtype, result.shape, written=True))
-            self._doorway = open_door(leaves)
-            self._open_door = partial(open_door, leaves)
+            self._doorway = open_door(leaves, enters=self._enters)
+            self._open_door = partial(open_door, leaves) if self._enters else None
 
     def call(self, inputs: Mapping[str, Any], out: Array | None) -> Any:
         """One item's result; NotImplemented where that is for the other way."""
@@ -92,6 +94,8 @@ class Direct:
                 target = np.empty(self._result.shape, self._result.dtype) if out is None else out
                 found = self._doorway.call(*[inputs[name] for name in self._names], target, _REFUSED)
                 if found is not _REFUSED:
+                    if not self._enters:
+                        self._run(1, self._doorway.places, self._memory)
                     return found
             for k, port in enumerate(params):
                 value = inputs[port.name]

@@ -246,6 +246,26 @@ def test_code_is_called_by_names(program: Program) -> None:
 
 
 @some_level
+def test_calls_with_much_data_let_other_threads_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code finds where arrays lie, and is then called as by a library."""
+    program = kera_hw.compile("pub fn f(x: [f32; 300000], a: f32) -> [f32; 300000] { x * a }")
+    function = _straight(program.function("f", "cpu", threads=1), monkeypatch)
+    straight: Any = function._executor._straight  # type: ignore[attr-defined]
+    items: list[int] = []
+    run = straight._run
+    straight._run = lambda count, places, memory: (items.append(count), run(count, places, memory))
+    x, a, out = np.arange(300000, dtype=np.float32), np.float32(0.1), np.empty(300000, np.float32)
+    assert function(x=x, a=a, out=out) is out and _same(out, x * a)
+    assert _same(function(a=a, x=x), x * a) and items == [1, 1]
+    straight._run = run
+    monkeypatch.undo()
+    wanted = x * a
+    assert function(x=x, a=a, out=x) is x and _same(x, wanted)
+    with pytest.raises(kera_hw.KeraError, match="K0917"):
+        function(x=x, a=a, out=out[:-1])
+
+
+@some_level
 def test_a_function_goes_with_its_last_reference(program: Program) -> None:
     """What it calls refers to nothing that refers back."""
     scaled = program.function("scaled", "cpu")

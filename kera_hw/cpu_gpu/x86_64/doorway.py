@@ -48,11 +48,12 @@ def doorway_code(door: Door) -> bytes:
         write("mov", Mem(_PLACES, offset=_WORD_BYTES * k), RAX)
     *params, result = door.leaves
     write.check_apart(params, result)
-    write("movi", RDI, 1, size_bits=32)
-    write("mov", RSI, _PLACES)
-    write("movabs", RDX, door.memory)
-    write("movabs", RAX, door.kernel)
-    write("call", RAX)
+    if door.kernel is not None:
+        write("movi", RDI, 1, size_bits=32)
+        write("mov", RSI, _PLACES)
+        write("movabs", RDX, door.memory)
+        write("movabs", RAX, door.kernel)
+        write("call", RAX)
     write.take_given()
     write.give(len(params))
     write.items.append(Mark("label", _REFUSE))
