@@ -250,10 +250,16 @@ def test_calls_with_much_data_let_other_threads_run(monkeypatch: pytest.MonkeyPa
     """The code finds where arrays lie, and is then called as by a library."""
     program = kera_hw.compile("pub fn f(x: [f32; 300000], a: f32) -> [f32; 300000] { x * a }")
     function = _straight(program.function("f", "cpu", threads=1), monkeypatch)
-    straight: Any = function._executor._straight  # type: ignore[attr-defined]
+    executor: Any = function._executor  # pyright: ignore[reportPrivateUsage]
+    straight: Any = executor._straight
     items: list[int] = []
-    run = straight._run
-    straight._run = lambda count, places, memory: (items.append(count), run(count, places, memory))
+    run = cast("Callable[[int, Any, int], None]", straight._run)
+
+    def counted(count: int, places: Any, memory: int) -> None:
+        items.append(count)
+        run(count, places, memory)
+
+    straight._run = counted
     x, a, out = np.arange(300000, dtype=np.float32), np.float32(0.1), np.empty(300000, np.float32)
     assert function(x=x, a=a, out=out) is out and _same(out, x * a)
     assert _same(function(a=a, x=x), x * a) and items == [1, 1]
