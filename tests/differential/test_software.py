@@ -42,6 +42,9 @@ from tests.wasm_engines import Modules, everywhere
 _CHUNKS = 8
 LARGE = ("vector", "sobel")
 """Shared programs of many operations an item."""
+WHOLE = sorted((SHARED / "real").glob("*.kera"))
+HOURS = ("matmul256", "sobel640")
+"""Of them, those with many millions."""
 
 
 class Target(NamedTuple):
@@ -135,6 +138,22 @@ def test_large_shared_programs(target: Target, name: str) -> None:
     if not path.exists():
         pytest.skip(f"{SHARED} is not beside this checkout")
     test_programs(target, path)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("path", WHOLE or [None], ids=lambda path: path and path.stem)
+def test_whole_programs(target: Target, path: Path | None) -> None:
+    """Ciphers, filters, a network, transforms and sorters. What takes minutes is the reference, where a
+    program goes over a picture by loops."""
+    if path is None:
+        pytest.skip(f"{SHARED} is not beside this checkout")
+    if target.interpreted and path.stem in HOURS:
+        pytest.skip("instruction by instruction this takes an hour")
+    loaded = load_program(path)
+    assert loaded.graph is not None
+    for export in loaded.graph.exports:
+        assert checked(target.compile, target.make, export, 1, 1) is not None, export.name
 
 
 def test_state_lives_from_call_to_call_until_reset(target: Target) -> None:

@@ -13,7 +13,7 @@ from kera_hw.support import KeraError
 from kera_hw.wasm import scalars
 from kera_hw.wasm.compile import compile_export
 from kera_hw.wasm.engine import Instance
-from tests.differential.software import SHARED, checked, differing, fir, results
+from tests.differential.software import differing, fir, results
 from tests.loop_programs import inputs_of, same_bits
 from tests.node import ABSENT, node
 from tests.wasm_engines import NO_WABT, WABT, Modules, everywhere, faults_of
@@ -41,7 +41,6 @@ def test_a_wrong_module_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert differing(fir(), compile_export(fir()), Instance, 8, 0) == [0]
 
 
-_WHOLE = sorted((SHARED / "real").glob("*.kera"))
 _CHOICES = """
 pub fn chosen(a: [{kind}; 24], b: [{kind}; 24]) -> ([{kind}; 24], [{kind}; 24], [{kind}; 24], [{kind}; 24]) {{
     (select(a < b, a, b), select(a < b, b, a), select(a > b, a, b), select(a > b, b, a))
@@ -73,20 +72,6 @@ def test_selections_by_comparisons(kind: str, tmp_path: Path) -> None:
         assert all(same_bits(*pair) for pair in zip(wanted, found, strict=True)), export.name
     least = {"f32": b"\xfd\xea\x01", "f64": b"\xfd\xf6\x01"}[kind]
     assert least in compile_export(loaded.graph.exports[0]).binary
-
-
-@pytest.mark.long
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("path", _WHOLE or [None], ids=lambda path: path and path.stem)
-def test_whole_programs(path: Path | None) -> None:
-    """Ciphers, filters, a network, transforms and sorters of the shared folder, in every engine."""
-    if path is None:
-        pytest.skip(f"{SHARED} is not beside this checkout")
-    loaded, modules = load_program(path), Modules()
-    assert loaded.graph is not None
-    for export in loaded.graph.exports:
-        assert checked(modules.compile, everywhere, export, 2, 1) is not None, export.name
-    modules.check()
 
 
 def test_node_is_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
