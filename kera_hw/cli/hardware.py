@@ -61,6 +61,7 @@ class HardwareRequest:
     lut: int | None = None
     bram: int | None = None
     sites: int | None = None
+    units: int | None = None
     plan: Path | None = None
     isa: str | None = None
     threads: int | None = None
@@ -113,7 +114,8 @@ class HardwareRequest:
         return options_with(
             self.plan, device=device, clock_mhz=clock_of_text(self.clock), latency=self.latency,
             interface=self.interface, interval=self.interval, dsp=self.dsp, emitter=self.emitter,
-            lanes=self.lanes, lut=self.lut, bram=self.bram, sites=self.sites, threads=self.threads,
+            lanes=self.lanes, lut=self.lut, bram=self.bram, sites=self.sites, units=self.units,
+            threads=self.threads,
         )  # fmt: skip
 
 
@@ -144,6 +146,9 @@ _OPTIONS: dict[str, Any] = {
     ],
     "sites": Annotated[
         _Number, typer.Option("--sites", metavar="N", help="Pairs of a LUT and a flip-flop that may be used.")
+    ],
+    "units": Annotated[
+        _Number, typer.Option("--units", metavar="N", help="Circuits side by side of a `while` loop's items.")
     ],
     "interface": Annotated[
         _Text,

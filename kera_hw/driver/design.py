@@ -21,7 +21,7 @@ from kera_hw.driver.session import identity, single_export_graph
 from kera_hw.graph import Export, Graph, signature
 from kera_hw.interp import flatten_value
 from kera_hw.loops.program import While
-from kera_hw.rtl.emit.control_cost import rounds_cost
+from kera_hw.rtl.emit.control_cost import rounds_cost, units_cost
 from kera_hw.rtl.emit.naming import module_name
 from kera_hw.rtl.emit.portplan import netlist_ports, shell_cost
 from kera_hw.rtl.emit.ports import Interface, Pace, PortPlan
@@ -129,7 +129,7 @@ class HardwareDesign:
     def rounds(self) -> Rounds | None:
         """How many rounds an item takes, where a loop stays a loop."""
         region = self.mappings.region
-        return None if region is None else rounds_of(region)
+        return None if region is None else replace(rounds_of(region), units=self.options.units or 1)
 
     @property
     def core_paces(self) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -206,8 +206,11 @@ class HardwareDesign:
         core, shell = self.plan.estimate, shell_cost(self.ports, self.device)
         lut, ff = core.lut + round(shell.lut), core.ff + shell.ff
         if self.rounds is not None:
-            control = rounds_cost(self.rounds, self.plan.initiation_interval)
-            lut, ff = lut + control.lut, ff + control.ff
+            units, control = self.rounds.units, rounds_cost(self.rounds, self.plan.initiation_interval)
+            turns = units_cost(units, sum(width for _, width in self.flat.out_buses[1:]))
+            lut += (units - 1) * core.lut + units * control.lut + turns.lut
+            ff += (units - 1) * core.ff + units * control.ff + turns.ff
+            core = replace(core, dsp=units * core.dsp, bram=units * core.bram)
         fmax_mhz = core.fmax_mhz
         if self.interface != "none":
             fmax_mhz = min(fmax_mhz, stall_mhz(core.dsp, core.bram, self.device))
@@ -329,7 +332,16 @@ class HardwareDesign:
             "rounds": _span_json((rounds.least, rounds.count)),
             "latency_cycles": self.plan.latency_cycles,
             "initiation_interval": self.plan.initiation_interval,
+            **self._units_json(rounds),
         }]
+
+    def _units_json(self, rounds: Rounds) -> dict[str, Any]:
+        """How many units take items in turn, where there are several, and what one takes an item."""
+        if rounds.units == 1:
+            return {}
+        alone, own = replace(rounds, units=1), (self.plan.latency_cycles, self.plan.initiation_interval)
+        least, most = (alone.initiation_interval(*own, count) for count in (rounds.least, rounds.count))
+        return {"units": rounds.units, "interval_of_one": _span_json((least, most))}
 
     @property
     def saved(self) -> SavedPlan:

@@ -23,6 +23,7 @@ from kera_hw.driver.raster import plan_raster
 from kera_hw.driver.remembered import Decision, digest_of, key_of, recall, remember
 from kera_hw.driver.search import Choice, Circuit, Task, choose
 from kera_hw.driver.session import single_export_graph
+from kera_hw.driver.units import check_units
 from kera_hw.graph import Export, Graph
 from kera_hw.graph.nesting import check_nesting
 from kera_hw.loops.program import While
@@ -71,6 +72,7 @@ def plan_hardware(
     progress("lowering")
     lowering = Lowering(graph, export, options, files or {})
     found = _fitting(graph, export, options, lowering, scale, name_notes, progress)
+    check_units(export, options, found.rounds)
     found.check_ports()
     return found
 

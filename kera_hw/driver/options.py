@@ -147,6 +147,7 @@ DSP = Count("limit of multipliers (`--dsp`)", "blocks", 0, 1_000_000, 8)
 LUT = Count("limit of LUTs (`--lut`)", "LUTs", 1, 100_000_000, 2000)
 BRAM = Count("limit of block RAMs (`--bram`)", "blocks", 0, 1_000_000, 8)
 SITES = Count("limit of sites (`--sites`)", "sites", 1, 100_000_000, 2000)
+UNITS = Count("number of units (`--units`)", "units", 1, 64, 4)
 THREADS = Count("number of threads (`--threads`)", "threads", 1, 256, 4)
 LANES = Count("number of lanes (`--lanes`)", "elements", 1, 65_530, 4)
 PLACEMENT_SEED = Count("seed of placement (`--seed`)", "", 0, 2**31 - 1, 1)
@@ -205,10 +206,11 @@ class TargetOptions:
 
     ``device`` is a part's name (`ecp5-85k`). None leaves a choice to the target: ``clock_mhz``, ``latency``
     and ``interval`` (cycles), ``dsp``, ``lut``, ``bram`` and ``sites`` (multiplier blocks, LUTs, block RAMs,
-    pairs of LUT and flip-flop that may be used), ``lanes`` (elements a beat of a tensor that is a channel of
-    its own), ``threads`` that machine code runs on. ``interface`` is one of INTERFACES: valid and ready,
-    clock and data alone, or AXI4-Streams. ``emitter`` is one of EMITTERS: the way to Verilog. ``plan`` is
-    made again instead of a search; the other options are its own.
+    pairs of LUT and flip-flop that may be used), ``units`` of a loop that ends by a condition, ``lanes``
+    (elements a beat of a tensor that is a channel of its own), ``threads`` that machine code runs on.
+    ``interface`` is one of INTERFACES: valid and ready, clock and data alone, or AXI4-Streams. ``emitter`` is
+    one of EMITTERS: the way to Verilog. ``plan`` is made again instead of a search; the other options are its
+    own.
     """
 
     device: str = DEFAULT_DEVICE
@@ -222,6 +224,7 @@ class TargetOptions:
     lut: int | None = None
     bram: int | None = None
     sites: int | None = None
+    units: int | None = None
     threads: int | None = None
     plan: GivenPlan | None = None
 
@@ -239,6 +242,7 @@ class TargetOptions:
             "lut": LUT.check_given(self.lut),
             "bram": BRAM.check_given(self.bram),
             "sites": SITES.check_given(self.sites),
+            "units": UNITS.check_given(self.units),
         }
         object.__setattr__(self, "threads", THREADS.check_given(self.threads))
         for name, value in checked.items():
@@ -265,6 +269,7 @@ class Requests(TypedDict, total=False):
     lut: int | None
     bram: int | None
     sites: int | None
+    units: int | None
     threads: int | None
 
 

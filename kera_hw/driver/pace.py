@@ -49,7 +49,11 @@ def region_text(region: Mapping[str, Any]) -> str:
     every = "in each cycle" if interval == 1 else f"every {interval:,} cycles"
     place = f" of {region['loop']}" if region["loop"] else ""
     through = f"through a pipeline of {latency_text(latency)}"
-    return f"The loop{place} stays a loop: {count}, one {every}, {through}."
+    text = f"The loop{place} stays a loop: {count}, one {every}, {through}."
+    if "units" in region:
+        alone = interval_text(region["interval_of_one"])
+        text += f" Items take turns in {region['units']} units, of which one takes {alone}."
+    return text
 
 
 def side_by_side_text(found: Mapping[str, Any]) -> str:

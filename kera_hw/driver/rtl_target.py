@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kera_hw.driver.hardware import HardwareDesign, design_hardware
 from kera_hw.driver.options import TargetOptions
 from kera_hw.driver.packing import pack_leaves, unpack_leaves
+from kera_hw.driver.units import Times, in_turn
 from kera_hw.driver.values import Array
 from kera_hw.graph import Export, Graph
 from kera_hw.interp import flatten_value, unflatten_value
@@ -222,8 +223,11 @@ def _wrong_cycles(design: HardwareDesign, run: SimRun, latencies: NDArray[np.uin
         cycles.astype(np.int64) for cycles in (run.accept_cycles, run.emit_cycles, run.finish_cycles)
     )
     sooner = np.zeros(len(accepts), np.int64)  # than the slowest item
+    times: Times | None = None
     if latencies is not None:
-        sooner = design.core_paces[1][0] - latencies.astype(np.int64)
+        times = in_turn(latencies, 1 if design.rounds is None else design.rounds.units, plan.registered_ready)
+        one_by_one = design.emitted.interface == "axi-lite"  # as software sends them
+        sooner = design.core_paces[1][0] - (latencies.astype(np.int64) if one_by_one else times.latency)
     for what, ends, most in (
         ("", emits, pace.latency_cycles), (" to the last beat", finishes, pace.item_cycles),
     ):  # fmt: skip
@@ -236,7 +240,7 @@ def _wrong_cycles(design: HardwareDesign, run: SimRun, latencies: NDArray[np.uin
     if timed is not None and latencies is not None:
         return None
     gaps = np.diff(accepts if timed is None else finishes)
-    wanted = (pace.initiation_interval - sooner)[: len(gaps)]
+    wanted = np.full(len(gaps), pace.initiation_interval) if times is None else times.gap
     odd = np.flatnonzero(gaps != wanted)
     if len(odd):
         event = "was accepted" if timed is None else "was ready"

@@ -88,7 +88,7 @@ def codes_of(call: Any) -> set[str]:
 
 FIELDS = (
     "device", "clock_mhz", "latency", "interface", "interval", "dsp", "emitter", "lanes", "lut", "bram",
-    "sites",
+    "sites", "units",
 )  # fmt: skip
 
 

@@ -51,6 +51,7 @@ def vectors_json(emitted: Emitted, vectors: Vectors) -> dict[str, Any]:
         "latency_cycles": emitted.latency_cycles,
         "initiation_interval": emitted.initiation_interval,
         "latencies": vectors.latencies,
+        "gaps": vectors.gaps,
         "reset_cycles": emitted.reset_cycles,
         "inputs": {port.name: port.width for port in emitted.data_inputs},
         "outputs": {port.name: port.width for port in emitted.data_outputs},

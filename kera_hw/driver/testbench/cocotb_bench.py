@@ -27,8 +27,9 @@ VECTORS: dict[str, Any] = json.loads(Path(os.environ.get("KERA_VECTORS", _BESIDE
 PROTOCOL: str = VECTORS["protocol"]
 LATENCY: int = VECTORS["latency_cycles"]
 INTERVAL: int = VECTORS["initiation_interval"]
-# Of each item, where they are not the same for all: then the next may come a cycle after its result is taken.
+# Of each item, where they are not the same for all, and the cycles to the next, unhindered.
 LATENCIES: list[int] | None = VECTORS["latencies"]
+GAPS: list[int] | None = VECTORS["gaps"]
 # After a reset no item is taken for so many cycles: memories get their initial words.
 RESET: int = VECTORS["reset_cycles"]
 PERIOD_NS = 10
@@ -42,7 +43,7 @@ def latency_of(item: int) -> int:
 
 def interval_after(item: int) -> int:
     """The cycles from an item to the next."""
-    return INTERVAL if LATENCIES is None else LATENCIES[item] + 1
+    return INTERVAL if GAPS is None else GAPS[item]
 
 
 class Neighbour:

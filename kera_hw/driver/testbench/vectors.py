@@ -13,6 +13,7 @@ from kera_hw.driver.interp_target import InterpExecutor
 from kera_hw.driver.packing import pack_leaves
 from kera_hw.driver.rtl_target import pack_inputs, scalar_columns
 from kera_hw.driver.sampling import draw_items, edge_value, map_leaves
+from kera_hw.driver.units import in_turn
 from kera_hw.driver.values import flatten_named
 from kera_hw.interp import flatten_value
 from kera_hw.rtl.sim.words import Words, from_words
@@ -26,12 +27,14 @@ _EDGES = 12
 class Vectors:
     """The items in order, each a number by input bus, and the results expected, by output bus.
 
-    ``latencies`` are the cycles of each item, where they are not the same for all.
+    ``latencies`` are the cycles of each item, where they are not the same for all, and ``gaps`` those to the
+    next, if items are offered and taken without a pause.
     """
 
     items: tuple[Mapping[str, int], ...]
     expected: tuple[Mapping[str, int], ...]
     latencies: tuple[int, ...] | None = None
+    gaps: tuple[int, ...] | None = None
 
 
 def make_vectors(design: HardwareDesign, random: int, given: Sequence[str]) -> Vectors:
@@ -49,10 +52,13 @@ def make_vectors(design: HardwareDesign, random: int, given: Sequence[str]) -> V
     outputs = [(port.name, port.width) for port in design.emitted.data_outputs]
     words = pack_leaves(design.leaves[1], columns, outputs, count)
     given_buses = [port.name for port in design.emitted.data_inputs]
+    own, units = design.latencies(inputs, count), 1 if design.rounds is None else design.rounds.units
+    times = None if own is None else in_turn(own, units)
     return Vectors(
         _rows(dict(zip(given_buses, pack_inputs(design, inputs, count), strict=True)), count),
         _rows(words, count),
-        None if (own := design.latencies(inputs, count)) is None else tuple(map(int, own)),
+        None if times is None else tuple(times.latency.tolist()),
+        None if times is None else (*times.gap.tolist(), int(times.latency[-1]) + 1),
     )
 
 

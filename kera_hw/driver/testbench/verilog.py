@@ -109,7 +109,7 @@ def bench_text(emitted: Emitted, vectors: Vectors) -> str:
     body = _BODY.format(
         name=emitted.name,
         own="LATENCY" if vectors.latencies is None else "latency_of[taken]",
-        gap="INTERVAL" if vectors.latencies is None else "latency_of[sent] + 1",
+        gap="INTERVAL" if vectors.latencies is None else "latency_of[sent] + 1",  # there is one unit
         control=_CONTROL[protocol],
         # Without ready nothing stalls: results are taken as they come.
         idle="1'b0" if protocol == "stream" else "1'b1",

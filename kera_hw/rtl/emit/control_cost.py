@@ -45,6 +45,15 @@ def rounds_cost(rounds: Rounds, interval: int) -> ControlCost:
     return counter + ControlCost(_UNTIL_LUTS, flags + pause)
 
 
+def units_cost(units: int, outputs: int) -> ControlCost:
+    """What gives items to units in turn, and chooses among as many results of so many bits."""
+    if units < 2:
+        return ControlCost(0, 0)
+    turn = counter_cost(units)
+    chosen = -(-2 * (units - 1) * (outputs + 2) // 3)
+    return turn + turn + ControlCost(2 * units + chosen, 0)
+
+
 def process_cost(plan: ProcessPlan) -> ControlCost:
     """All of a process but its datapaths and memories: controllers, channels, ports that take turns."""
     total = ControlCost(_ITEM_LUTS, 1)

@@ -163,13 +163,14 @@ class Core:
     """The module inside that takes whole items by ``in_valid`` and ``in_ready``, and its pace.
 
     With ``own_pace`` each item has a latency of its own, this one at the most, and the next may come when its
-    result is taken.
+    result is taken; of several ``units`` that take items in turn, when that of so many items before is.
     """
 
     module: str
     latency_cycles: int
     initiation_interval: int
     own_pace: bool = False
+    units: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,13 @@ A counted loop's rounds are those of one item after another, without a gap: when
 the next item may come. A loop that ends by a condition starts rounds until the one that found the exit leaves
 the pipeline; those behind it are dropped when the result is taken, and the next item may come a cycle later.
 All that a round is told comes from registers, since it reaches every operand that a loop carries.
+
+Of several units the first item goes to the first, the next to the second, and results are taken in the same
+order: a unit whose result is there waits for its turn, and no item overtakes another.
 """
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, ResetSignal, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, ResetSignal, Signal, Value
 
 from kera_hw.rtl.emit.handshake import ShellSpec, StreamShell
 from kera_hw.rtl.emit.rounds import Rounds
@@ -120,3 +123,34 @@ class RoundShell(StreamShell):
             with m.Elif(advance & ~due):
                 m.d.sync += [due.eq(~pause.any()), pause.eq((pause - 1)[: len(pause)])]
         return started
+
+
+class UnitsShell(RoundShell):
+    """Several such circuits, which take items in turn and give their results in the order of the items."""
+
+    def elaborate(self, platform: object) -> Module:
+        """Called by Amaranth."""
+        m = Module()
+        self.domain(m, reset=True)
+        count = self.rounds.units
+        units = [RoundShell(self.spec, self.rounds, top=False) for _ in range(count)]
+        into, out_of = Signal(range(count), name="into"), Signal(range(count), name="out_of")
+        for k, unit in enumerate(units):
+            m.submodules[f"unit_{k}"] = unit
+            m.d.comb += [
+                unit.in_valid.eq(self.in_valid & (into == k)),
+                unit.out_ready.eq(self.out_ready & (out_of == k)),
+                *(own.eq(given) for own, given in zip(unit.inputs, self.inputs)),
+            ]
+        m.d.comb += [
+            self.in_ready.eq(Array(unit.in_ready for unit in units)[into]),
+            self.out_valid.eq(Array(unit.out_valid for unit in units)[out_of]),
+            *(
+                shown.eq(Array(made)[out_of])
+                for shown, *made in zip(self.outputs, *(unit.outputs for unit in units))
+            ),
+        ]
+        for turn, goes in ((into, self.in_valid & self.in_ready), (out_of, self.out_valid & self.out_ready)):
+            with m.If(goes):
+                m.d.sync += turn.eq(Mux(turn == count - 1, 0, turn + 1))
+        return m

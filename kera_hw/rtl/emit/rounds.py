@@ -21,6 +21,8 @@ class Rounds:
     flags: tuple[tuple[str, int], ...]
     rests: bool = False
     """Whether the last round is one more than are numbered: its number is 0."""
+    units: int = 1
+    """Circuits that take items in turn, where a loop ends by a condition."""
 
     @property
     def least(self) -> int:
@@ -33,7 +35,7 @@ class Rounds:
         return (going - (self.kind == "counted")) * interval + latency_cycles
 
     def initiation_interval(self, latency_cycles: int, interval: int, rounds: int | None = None) -> int:
-        """Cycles from such an item to the next."""
+        """Cycles from such an item to the next, of many that are alike."""
         if self.kind == "counted":
             return self.count * interval
-        return self.latency_cycles(latency_cycles, interval, rounds) + 1
+        return -(-(self.latency_cycles(latency_cycles, interval, rounds) + 1) // self.units)

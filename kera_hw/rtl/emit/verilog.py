@@ -41,7 +41,7 @@ from kera_hw.rtl.emit.ports import (
 )
 from kera_hw.rtl.emit.process import ProcessCore, ProcessPlan
 from kera_hw.rtl.emit.raster import RasterCore, RasterPlan
-from kera_hw.rtl.emit.round_shell import RoundShell
+from kera_hw.rtl.emit.round_shell import RoundShell, UnitsShell
 from kera_hw.rtl.emit.rounds import Rounds
 from kera_hw.rtl.emit.styles import Style
 from kera_hw.schedule.fpga.bits import bits_width
@@ -266,7 +266,7 @@ class _Design:
         if self.rounds is None:
             return Core(module, *pace)
         latency, interval = self.rounds.latency_cycles(*pace), self.rounds.initiation_interval(*pace)
-        return Core(module, latency, interval, self.rounds.kind == "until")
+        return Core(module, latency, interval, self.rounds.kind == "until", self.rounds.units)
 
     def text(self) -> tuple[list[str], Layout]:
         """The control by way of Amaranth, the datapath as text."""
@@ -296,7 +296,7 @@ class _Design:
         spec = shell_spec(self.netlist, self.plan, self.control, build)
         core = (
             shell_of(spec, top=not around) if self.rounds is None
-            else RoundShell(spec, self.rounds, top=not around)
+            else (UnitsShell if self.rounds.units > 1 else RoundShell)(spec, self.rounds, top=not around)
         )
         top: Shell | BundleShell | AxiLiteShell = core
         if around:

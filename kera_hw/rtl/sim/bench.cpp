@@ -74,7 +74,9 @@ struct Prediction {
     }
     moves = !result || begun;
     leaves = result && begun;
-    const bool takes = moves && moved >= next_at && clearing == 0 && !rst;
+    // Where items have paces of their own, each has a unit to itself, of UNITS that take them in turn.
+    const bool free = OWN_PACE ? due_at.size() < UNITS : moves && moved >= next_at;
+    const bool takes = free && clearing == 0 && !rst;
     for (int k = 0; k < N_IN; k++) {
       offered[k] = skid[k] || in_valid[k];
       whole = whole && (COLLECTS_WHOLE ? have[k] == IN[k].beats : have[k] == IN[k].beats - 1 && offered[k]);
@@ -97,12 +99,12 @@ struct Prediction {
       left[k] = first[k] ? OUT[k].beats - 1 : left[k] - (left[k] && ready[k]);
       shown[k] = (shown[k] || first[k]) && !leaves;
     }
-    if (!moves) return;
+    if (!moves && !OWN_PACE) return;
     if (leaves) due_at.pop_front();
     if (admitted) {
       const uint64_t latency = OWN_PACE && count < own_latency.size() ? own_latency[count] : LATENCY;
       due_at.push_back(moved + latency);
-      next_at = moved + (OWN_PACE ? latency + 1 : INTERVAL);
+      next_at = moved + INTERVAL;
       count++;
     }
     moved++;

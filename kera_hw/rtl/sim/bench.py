@@ -175,7 +175,7 @@ def build_bench(
         "PATIENCE": 8 * (emitted.pace.item_cycles + emitted.initiation_interval),
         "LATENCY": 1 if core is None else core.latency_cycles,
         "INTERVAL": 1 if core is None else core.initiation_interval,
-        "OWN_PACE": int(emitted.own_pace),
+        "OWN_PACE": int(emitted.own_pace), "UNITS": 1 if core is None else core.units,
         "COLLECTS_WHOLE": int(plan.collects_whole), "REGISTERED_READY": int(plan.registered_ready),
         "RESET_CYCLES": emitted.reset_cycles,
     }
