@@ -100,7 +100,7 @@ def test_programs(path: object) -> None:
 
 
 def test_random_graphs() -> None:
-    exports = [random_export(seed) for seed in range(0, 300, 7)]
+    exports = [random_export(seed) for seed in range(0, 305, 7)]
     compiled = [(export, made) for export in exports if (made := _compiled(export)) is not None]
     assert sum(made.divided_loops > 0 for _, made in compiled) > 8
     for export, made in compiled:
