@@ -84,7 +84,7 @@ def test_node_is_asked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Modules().compile(fir()).module
     assert differing(fir(), made, everywhere, 8, 0) == []
     both = everywhere(made)
-    both.engines[0] = Instance(wrong)  # pyright: ignore[reportPrivateUsage]
+    both.engines[0] = Instance(wrong)
     (samples,), _ = inputs_of(fir(), 8, 0)
     with pytest.raises(AssertionError, match="engines differ"):
         both.run([samples], 8)
