@@ -83,7 +83,7 @@ def shell_cost(plan: PortPlan, device: Device) -> ShellCost:
     for channel in plan.outputs:
         rest, width = channel.beats - 1, channel.beat_bits
         padding = channel.beats * width - sum(value.width for value in channel.values)  # zeros all the time
-        kept = rest * width - padding if rest else 0
+        kept = rest * width - padding + 1 if rest else 0  # and whether the channel is free
         total += ShellCost(
             rest * width + _counter_luts(rest) + 2 * several, kept + rest.bit_length() + several
         )

@@ -143,9 +143,10 @@ class Memories:
     def _in_block(self, memory: FlatMemory, distance: int, ports: int) -> Storage | None:
         near = distance < _NEAR
         far = memory.far and not near and self._device.family == "ecp5"
+        latency = self._device.area.bram_stages + near + 2 * far
         made = Storage(
             name=memory.name, entries=memory.entries, word_bits=memory.word_bits, initial=memory.initial,
-            style="block", read_latency_cycles=self._device.area.bram_stages + near + far, transparent=near,
+            style="block", read_latency_cycles=latency, transparent=near,
             read_ports=ports, distance=distance, writers=memory.writers, readers=memory.readers, far=far,
         )
         return made if self._device.area.bram_bits else None

@@ -1,7 +1,8 @@
 // ENTRIES words in ECP5's block RAMs, side by side and one behind the other: port A writes, port B reads, address
-// and output registers used, so q follows its address by LATENCY = 2 enabled clocks; with 3 there is a register
-// before each port, and all accesses come a clock later. While clear is high port B writes clear_data to
-// clear_address, so that writes need no choice before them. A word that is read as it is written is not defined.
+// and output registers used, so q follows its address by LATENCY = 2 enabled clocks; with 4 there is a register
+// before each port, so that all accesses come a clock later, and one behind the words read. While clear is high
+// port B writes clear_data to clear_address, so that writes need no choice before them. A word that is read as it
+// is written is not defined.
 module kera_ecp5_ram #(
   parameter WIDTH = 8,
   parameter ENTRIES = 16,
@@ -24,9 +25,9 @@ module kera_ecp5_ram #(
 );
   wire clears, writes;
   wire [ADDRESS-1:0] address, target;
-  wire [WIDTH-1:0] data, clear_word;
+  wire [WIDTH-1:0] data, clear_word, read_word;
   generate
-    if (LATENCY == 3) begin : far
+    if (LATENCY == 4) begin : far
       reg clear_kept, write_kept;
       reg [ADDRESS-1:0] address_kept, target_kept;
       reg [WIDTH-1:0] data_kept, clear_word_kept;
@@ -44,6 +45,9 @@ module kera_ecp5_ram #(
       assign target = target_kept;
       assign data = data_kept;
       assign clear_word = clear_word_kept;
+      reg [WIDTH-1:0] word_kept;
+      always @(posedge clk) if (ce) word_kept <= read_word;
+      assign q = word_kept;
     end else begin : near
       assign clears = clear;
       assign writes = write;
@@ -51,6 +55,7 @@ module kera_ecp5_ram #(
       assign target = write_address;
       assign data = write_data;
       assign clear_word = clear_data;
+      assign q = read_word;
     end
   endgenerate
 `ifdef SYNTHESIS
@@ -101,11 +106,11 @@ module kera_ecp5_ram #(
         asked <= read_bank;
         shown <= asked;
       end
-      assign q = banks[shown*WIDTH +: WIDTH];
+      assign read_word = banks[shown*WIDTH +: WIDTH];
     end else begin : single
       assign write_bank = 1'b0;
       assign read_bank = 1'b0;
-      assign q = banks;
+      assign read_word = banks;
     end
     for (b = 0; b < BANKS; b = b + 1) begin : bank
       // Within the bank, above what a narrower word's address has more, or which bytes of 18 bits are written.
@@ -189,6 +194,6 @@ module kera_ecp5_ram #(
       shown <= kept;
     end
   end
-  assign q = shown;
+  assign read_word = shown;
 `endif
 endmodule

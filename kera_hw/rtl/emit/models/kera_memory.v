@@ -1,5 +1,5 @@
 // A memory with one write port and READS read ports, each a copy of it: q follows its address by LATENCY enabled
-// clocks; in block RAM the third of them is that of registers before all ports, which delay every access by it.
+// clocks; in block RAM 4 are with registers before all ports, which delay every access by one, and behind words.
 // With FORWARD a read gets what is written until the clock edge with which its word appears: the write's address is
 // compared with those of reads on their way, words written in the meantime are handed over, and a register behind
 // the choice is the last clock of the LATENCY.

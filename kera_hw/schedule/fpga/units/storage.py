@@ -10,7 +10,7 @@ business (``schedule.accesses``), which goes by when a read sees a write:
   behind that.
 * else a read sees what is written before the stage in which it starts, and no word that it asks for may be
   written in that stage: block RAM as it is. Where it is ``far``, registers before its ports delay all
-  accesses alike by a clock of the read's latency.
+  accesses alike by a clock of the read's latency, and one behind the word is another.
 """
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Port(Unit, ABC):
     def clk_to_q_ps(self, device: Device) -> int:
         """Of block RAM, its output register's and a longer wire; of data handed over, a flip-flop's."""
         timing, storage = device.timing, self.storage
-        if storage.style == "lut" or storage.forwards:
+        if storage.style == "lut" or storage.forwards or storage.far:
             return round(timing.clk_to_q_ps)
         return round(timing.bram_clk_to_q_ps + timing.bram_wire_ps)
 
@@ -202,7 +202,7 @@ class ReadPort(Port):
         """Addresses that are compared later, what came of it, and the word chosen; of a far port its own."""
         storage, inside = self.storage, self.storage.read_latency_cycles - 1
         if not storage.forwards:
-            return storage.address_bits if storage.far else 0
+            return storage.address_bits + storage.word_bits if storage.far else 0
         return inside * storage.address_bits + inside * (inside + 1) // 2 + storage.word_bits
 
     def brams(self, device: Device) -> int:
