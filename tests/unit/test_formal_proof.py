@@ -95,6 +95,8 @@ def test_a_register_too_few_is_refuted(tmp_path: Path) -> None:
     design = design_hardware(graph, export, TargetOptions(interface="none", clock_mhz=250))
     circuit = emitted_circuit(design.emitted)
     registers = [k for k, cell in enumerate(circuit.cells) if cell.kind == "$dff"]
+    # Those of a delay line may hold what they show: a wire in their place would be a loop.
+    registers = [k for k in registers if "delay_" not in circuit.cells[k].name]
     assert registers
     skipped = 0
     for number in registers:

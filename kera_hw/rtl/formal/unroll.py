@@ -85,7 +85,9 @@ class Unrolling:
         try:
             order = toposort(roots, self._before)
         except CycleError:
-            self._use(single_carries(self.circuit))
+            if self.cells == (cells := single_carries(self.circuit)):
+                raise  # a loop without a register
+            self._use(cells)
             self._done.clear()
             return self.at(bits, time)
         for event in order:
