@@ -186,7 +186,7 @@ def test_two_values_never_share_a_port(design: Callable[[str, TargetOptions], Ha
     [
         ("assign out_last = out_left == 1'h1", "assign out_last = out_left == 2'h2"),
         ("assign in_a_ready = ", "assign in_a_ready = ~"),
-        ("? out_rest_0 :", "? ~out_rest_0 :"),
+        (" : out_rest_0;", " : ~out_rest_0;"),
         ("out_left - 1'h1", "out_left - 2'h2"),
     ],
 )
