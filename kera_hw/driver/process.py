@@ -24,6 +24,7 @@ from kera_hw.loops.transforms.planner import planned
 from kera_hw.rtl.machine.nests import NoProcess, Regions, nests_of, touched
 from kera_hw.rtl.machine.spread import Spread, spread
 from kera_hw.rtl.machine.staged import staged
+from kera_hw.rtl.machine.wired import wired
 from kera_hw.schedule.explain import Refusal
 from kera_hw.schedule.fpga.delay_model import DelayModel, stretch
 from kera_hw.schedule.fpga.device import Device
@@ -327,7 +328,7 @@ def _quicker(found: ProcessDesign, options: TargetOptions) -> ProcessDesign:
 def regions_of(lowering: Lowering) -> Regions:
     """The regions of the export, its loops joined where that leaves nests. Raises KeraError (K06xx)."""
     try:
-        return nests_of(planned(lowering.program).after)
+        return nests_of(planned(wired(lowering.program)).after)
     except NoProcess:
         try:
             return nests_of(lowering.program)
