@@ -73,7 +73,8 @@ def measure_unit(
     start = time.perf_counter()
     try:
         options = TargetOptions(
-            device=device, clock_mhz=clock_mhz, interface="none", interval=unit.get("interval")
+            device=device, clock_mhz=clock_mhz, interface="none", interval=unit.get("interval"),
+            lut=unit["goal"].get("lut"),
         )
         design = design_hardware(loaded.graph, export, options)
     except KeraError as fault:
@@ -110,28 +111,31 @@ def summary(units: Mapping[str, Any], rows: Mapping[str, list[dict[str, Any]]]) 
         "",
         "Written by `python -m bench fpu`. ECP5-85 speed 6 unless said otherwise; wrapper with registered",
         "inputs and outputs; full subnormals, one canonical NaN; one result a cycle, or one in the ii cycles",
-        "that a goal names. Ahead of a peer is a unit with fewer LUT·ns and more MHz.",
+        "that a goal names. Sites are LUTs or flip-flops, whichever are more. The LUTs of a goal are asked",
+        "for with `--lut`. Ahead of a peer is a unit with fewer LUT·ns and more MHz.",
         "",
-        "| unit | LUT / FF / DSP / BRAM | stages | MHz | LUT·ns | goal | met | peers: LUT, MHz, LUT·ns "
-        "| ahead |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| unit | LUT / FF / DSP / BRAM | stages | MHz | LUT·ns | sites·ns | goal | met "
+        "| peers: LUT, MHz, LUT·ns | ahead |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, unit in units.items():
         good = [row for row in rows.get(name, []) if "error" not in row]
         goal = unit["goal"]
         wanted = ", ".join(_wanted(key, value) for key, value in goal.items())
         if not good:
-            lines.append(f"| {name} | not measured | | | | {wanted} | | | |")
+            lines.append(f"| {name} | not measured | | | | | {wanted} | | | |")
             continue
         row = min(good, key=lambda r: (len(misses(r, goal)), r["lut_ns"]))
         missed = misses(row, goal)
         peers = [_peer(*entry) for entry in unit.get("peers", [])]
         behind = [p.tool for p in peers if row["lut_ns"] >= p.lut_ns or row["fmax_mhz"] <= (p.fmax_mhz or 0)]
         ahead = f"not of {'; '.join(behind)}" if behind else "yes" if peers else ""
+        sites_ns = max(row["lut"], row["ff"]) * 1000 / row["fmax_mhz"]
         cells = " / ".join(str(row.get(key, 0)) for key in ("lut", "ff", "dsp", "bram"))
         lines.append(
-            f"| {name} | {cells} | {row['stages']} | {row['fmax_mhz']} | {row['lut_ns']:.0f} | {wanted} | "
-            f"{'yes' if not missed else '; '.join(missed)} | {'; '.join(p.text for p in peers)} | {ahead} |"
+            f"| {name} | {cells} | {row['stages']} | {row['fmax_mhz']} | {row['lut_ns']:.0f} | "
+            f"{sites_ns:.0f} | {wanted} | {'yes' if not missed else '; '.join(missed)} | "
+            f"{'; '.join(p.text for p in peers)} | {ahead} |"
         )
     return "\n".join(lines) + "\n"
 

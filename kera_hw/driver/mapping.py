@@ -98,7 +98,7 @@ class Scheduling:
         plan, faults = schedule(
             netlist, self.device, self.clock_ps, self.options.latency, self.options.interval,
             interface=self.options.interface, scale=self.scale, sources=self.files,
-            alone=self.alone,
+            alone=self.alone, most_luts=self.options.lut,
         )  # fmt: skip
         return Mapped(netlist, plan, faults, variant)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import log2
+from math import inf, log2
 
 from kera_hw.schedule.fpga.cells import StateNext
 from kera_hw.schedule.fpga.delay_model import DelayModel
@@ -66,9 +66,12 @@ class Word:
 
 def delay_lines(
     problem: Problem, stage: Sequence[int], lives: Sequence[Lifetime], arrivals: Arrivals,
-    luts: int, ffs: int,
+    luts: int, ffs: int, most_luts: int | None,
 ) -> tuple[DelayLine, ...]:
-    """The delay lines for which a circuit of so many LUTs and flip-flops takes the fewest sites."""
+    """The delay lines for which a circuit of so many LUTs and flip-flops takes the fewest sites.
+
+    It has no more than ``most_luts`` then, if that is not None, unless it has without delay lines.
+    """
     model = problem.model
     if ffs <= luts or not has_lut_ram(model.device):
         return ()
@@ -82,15 +85,16 @@ def delay_lines(
     words = _words(sorted(
         _rows(problem, stage, lives, arrivals, late_ps), key=lambda row: (-row.length, row.cell, row.low)
     ))
+    limit = inf if most_luts is None else most_luts
     low, high = 0, len(words)
     while low < high:  # LUTs grow with the words taken, flip-flops fall
         middle = (low + high) // 2
         more, fewer = _change(_parted(words[: middle + 1], memories))
-        low, high = (middle + 1, high) if ffs - fewer >= luts + more else (low, middle)
-    best = min(
-        (_parted(words[:count], memories) for count in range(max(0, low - 1), min(len(words), low + 1) + 1)),
-        key=lambda lines: _sites(lines, luts, ffs),
-    )
+        low, high = (middle + 1, high) if min(limit, ffs - fewer) >= luts + more else (low, middle)
+    near = range(max(0, low - 1), min(len(words), low + 1) + 1)
+    tried = (_parted(words[:count], memories) for count in near)
+    within = [lines for lines in tried if luts + _change(lines)[0] <= limit]
+    best = min(within, key=lambda lines: _sites(lines, luts, ffs), default=())
     return best if _sites(best, luts, ffs) <= (1 - _LEAST_GAIN) * ffs else ()
 
 

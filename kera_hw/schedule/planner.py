@@ -73,6 +73,7 @@ class _Request:
     sources: Sources | None
     in_haste: bool
     alone: bool
+    most_luts: int | None
 
 
 def schedule(
@@ -86,21 +87,22 @@ def schedule(
     scale: float = 1.0,
     sources: Sources | None = None,
     alone: bool = True,
+    most_luts: int | None = None,
 ) -> tuple[Plan | None, list[Diagnostic]]:
     """The plan with the fewest register bits for ``netlist`` at a clock period of ``clock_ps``.
 
     ``latency`` asks for that many stages (default: the least), ``ii`` for that initiation interval (default:
     the smallest feasible). ``scale`` stretches wire delays (after a routed result that missed the clock).
     ``sources`` maps paths to files so that diagnostics can show the place. ``alone``: no other circuit's LUTs
-    and flip-flops count with this one's, so that one may be exchanged for the other. No plan: K0601 to
-    K0603; a plan and K0604: it does not fit the device.
+    and flip-flops count with this one's, so that one may be exchanged for the other, up to ``most_luts``. No
+    plan: K0601 to K0603; a plan and K0604: it does not fit the device.
     """
     assert latency is None or latency >= 1
     assert ii is None or ii >= 1
     model = DelayModel(device, scale)
     problem = build_problem(netlist, model)
     in_haste = _is_huge(netlist, device)
-    asked = _Request(clock_ps, clock_ps - model.setup_ps, latency, ii, sources, in_haste, alone)
+    asked = _Request(clock_ps, clock_ps - model.setup_ps, latency, ii, sources, in_haste, alone, most_luts)
     made = _plan(problem, asked, interface)
     if isinstance(made, Refusal):
         return None, [made]
@@ -155,7 +157,8 @@ def _plan(problem: Problem, asked: _Request, interface: str) -> _Made | Refusal:
         recurrence = None
     exact = with_fanout(problem, staged_fanout(problem, found.stage))
     plan = make_plan(
-        exact, found.stage, asked.clock_ps, found.initiation_interval, interface, recurrence, asked.alone
+        exact, found.stage, asked.clock_ps, found.initiation_interval, interface, recurrence, asked.alone,
+        asked.most_luts,
     )
     foreseen_ps = 1e6 / fmax_mhz(exact, stage_arrivals(exact, found.stage))
     return _Made(replace(plan, notes=(*plan.notes, *found.notes)), foreseen_ps)
@@ -324,11 +327,11 @@ def _longer_initiation_interval(
 
 def make_plan(
     problem: Problem, stage: Sequence[int], clock_ps: int, initiation_interval: int, interface: str,
-    recurrence: Recurrence | None, alone: bool = True,
+    recurrence: Recurrence | None, alone: bool = True, most_luts: int | None = None,
 ) -> Plan:
     """Write a schedule of the nodes (the end node last) down as a plan, with timing and estimate.
 
-    Registers become delay lines where the circuit stands ``alone``.
+    Registers become delay lines where the circuit stands ``alone``, as long as it has ``most_luts`` at most.
     """
     netlist, model = problem.netlist, problem.model
     count, cells = stage[problem.end], problem.cell_count
@@ -347,7 +350,7 @@ def make_plan(
     ffs = kept + state_bits + inner_ffs(netlist) - shared_ffs(netlist)
     ffs += phase_ffs(taken) + held_ffs(taken)
     ffs += handshake_ffs(netlist, interface, count, initiation_interval) + reset_ffs(reset_cycles(netlist))
-    lines = delay_lines(problem, stage, lives, arrivals, luts, ffs) if alone else ()
+    lines = delay_lines(problem, stage, lives, arrivals, luts, ffs, most_luts) if alone else ()
     notes = (lines_note(lines, luts, ffs),) if lines else ()
     for line in lines:
         luts += delay_luts(line.width)

@@ -100,6 +100,17 @@ def test_lines_save_sites_and_no_time() -> None:
     assert Plan.from_json(plan.to_json()) == plan
 
 
+def test_lines_keep_to_the_luts_asked_for() -> None:
+    (netlist, plan), (_, plain) = planned("stream"), planned("stream", alone=False)
+    most = (plan.estimate.lut + plain.estimate.lut) // 2
+    for most_luts in (most, plain.estimate.lut - 1):
+        some, _ = schedule(netlist, DEVICE, CLOCK_PS, LATENCY, interface="stream", most_luts=most_luts)
+        assert some is not None and verify_plan(netlist, some, MODEL) == []
+        assert some.estimate.lut <= max(most_luts, plain.estimate.lut)
+        assert bool(some.delay_lines) == (most_luts == most)
+        assert some.estimate.ff > plan.estimate.ff
+
+
 def test_wrong_lines_are_found() -> None:
     netlist, plan = planned("stream")
     first, *rest = plan.delay_lines
