@@ -18,7 +18,7 @@ from kera_hw.rtl.lower.design import FlatLeaf, FlatState
 from kera_hw.rtl.lower.ports import parameter_buses, place_leaves, result_buses
 from kera_hw.rtl.machine.nest_round import RegionDesign, exchange_bus
 from kera_hw.rtl.machine.nests import Regions
-from kera_hw.rtl.machine.rounds import Region
+from kera_hw.rtl.machine.rounds import RoundDesign
 from kera_hw.types import FloatType, IntType, Type, bit_width, numpy_dtype
 
 
@@ -154,7 +154,7 @@ def _banks(buffer: Buffer) -> Iterator[tuple[str, tuple[slice, ...]]]:
 class Rounds:
     """A loop that stays one, its states kept from item to item; items come one at a time."""
 
-    def __init__(self, export: Export, region: Region) -> None:
+    def __init__(self, export: Export, region: RoundDesign) -> None:
         self._region, self._leaves = region, place_leaves(parameter_buses(export))
         self._states = [_reset(state) for state in region.flat.states]
 

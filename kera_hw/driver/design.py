@@ -30,7 +30,7 @@ from kera_hw.rtl.lower import FlatDesign
 from kera_hw.rtl.lower.design import FlatLeaf
 from kera_hw.rtl.machine.compact import Compact
 from kera_hw.rtl.machine.counts import RoundCounter
-from kera_hw.rtl.machine.rounds import Region
+from kera_hw.rtl.machine.rounds import RoundDesign
 from kera_hw.rtl.toolchain.process import ToolError
 from kera_hw.schedule.accesses import memories
 from kera_hw.schedule.explain import spell_path
@@ -417,7 +417,7 @@ def written_out_json(form: Compact) -> dict[str, Any]:
     return {"steps": [str(step) for step in form.steps], "in_registers": list(form.scalars)}
 
 
-def rounds_of(region: Region) -> Rounds:
+def rounds_of(region: RoundDesign) -> Rounds:
     """What the controller of a region must know."""
     return Rounds("counted" if region.counted else "until", region.rounds, region.flags, region.rests)
 

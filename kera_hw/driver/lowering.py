@@ -24,7 +24,7 @@ from kera_hw.rtl.machine.nests import MOST_UNROLLED, Regions, computes
 from kera_hw.rtl.machine.parts import Parts, loops_over, operation_count, parts_of
 from kera_hw.rtl.machine.raster import NoRaster, Raster
 from kera_hw.rtl.machine.raster_round import RasterRound, raster_of, raster_round
-from kera_hw.rtl.machine.rounds import Region, region_of
+from kera_hw.rtl.machine.rounds import RoundDesign, region_of
 from kera_hw.schedule.fpga.device import find_device
 from kera_hw.support import Diagnostic, KeraError, SourceFile
 
@@ -176,7 +176,7 @@ class Lowering:
         refuse_oversize(found.flat, self._optimised, self.device, self._options, self.files)
         return found
 
-    def _region(self, interval: int) -> Region:
+    def _region(self, interval: int) -> RoundDesign:
         assert self.parts is not None, "asked for where a loop stays"
         found = region_of(
             self._optimised.exports[0], self.parts, self._store, interval, self.device.carry_logic,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from kera_hw.driver.options import TargetOptions
 from kera_hw.rtl.lower import FlatDesign
-from kera_hw.rtl.machine.rounds import Region
+from kera_hw.rtl.machine.rounds import RoundDesign
 from kera_hw.rtl.techmap import Logic, MapOptions, logic_of, netlist_of
 from kera_hw.rtl.techmap.bitwise.refine import refined, refined_as
 from kera_hw.rtl.techmap.options import Controls
@@ -35,7 +35,7 @@ class Mappings:
     """A flat design in cells of a device: every way to map it once, however often it is planned."""
 
     def __init__(
-        self, flat: FlatDesign, device: Device, interval: int = 1, region: Region | None = None,
+        self, flat: FlatDesign, device: Device, interval: int = 1, region: RoundDesign | None = None,
         *, alone: bool = True, far: bool = False,
     ) -> None:
         self.flat = flat

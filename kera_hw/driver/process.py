@@ -13,7 +13,7 @@ from kera_hw.driver.lowering import Lowering
 from kera_hw.driver.mapping import Mappings, Variant
 from kera_hw.driver.options import TargetOptions, exceeds
 from kera_hw.driver.pace import interval_text
-from kera_hw.driver.process_design import Part, ProcessDesign
+from kera_hw.driver.process_design import ProcessDesign, RegionCircuit
 from kera_hw.driver.remembered import digest_of, key_of, recall, remember
 from kera_hw.driver.search import Choice, Circuit, Task, choose_once
 from kera_hw.driver.spreading import FULL, TRIES, Outlook
@@ -351,13 +351,13 @@ class Wires:
 def _parts(
     lowering: Lowering, regions: Regions, options: TargetOptions, clock_mhz: float, wires: Wires,
     plainly: bool, progress: Callable[[str], None],
-) -> list[Part]:
+) -> list[RegionCircuit]:
     designs = lowering.region_designs(regions, 1)
     runs = [
         nest.rounds * prod(group.loop.count for group in regions.around(number))
         for number, nest in enumerate(regions.nests)
     ]
-    found: dict[int, Part] = {}
+    found: dict[int, RegionCircuit] = {}
     left = options.dsp  # what works the most has the first choice
     for number in sorted(range(len(designs)), key=lambda number: -runs[number]):
         wanted = replace(options, dsp=left)
@@ -373,23 +373,23 @@ def _parts(
 def _part(
     lowering: Lowering, regions: Regions, number: int, options: TargetOptions, clock_mhz: float,
     wires: Wires, effort: Effort, progress: Callable[[str], None],
-) -> Part:
+) -> RegionCircuit:
     scale = wires.scale * wires.stretched
 
-    def searched(mappings: Mappings, wanted: TargetOptions) -> Part:
+    def searched(mappings: Mappings, wanted: TargetOptions) -> RegionCircuit:
         region = lowering.region_designs(regions, mappings.interval)[number]
         task = Task(mappings, int(1e6 / clock_mhz), wanted, lowering.files, scale)
         if effort != "all":
             best = task.planned_as(None, None, task.clock_ps, Variant("none"))
             if isinstance(best, Circuit) and exceeds(best.plan.estimate, wanted) is None:
-                return Part(region, mappings, Choice(best, ()))
+                return RegionCircuit(region, mappings, Choice(best, ()))
             if effort == "least" and isinstance(best, Refusal):
                 raise KeraError([best])
         key = key_of(program_hash(regions.program), wanted, scale, number, mappings.interval, clock_mhz)
         choice = choose_once(task, key, clock_mhz, progress)
         if isinstance(choice, Refusal):
             raise KeraError([choice])
-        return Part(region, mappings, choice)
+        return RegionCircuit(region, mappings, choice)
 
     def lowered(interval: int) -> Mappings:
         flat = lowering.region_designs(regions, interval)[number].flat

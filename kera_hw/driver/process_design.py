@@ -45,7 +45,7 @@ _TOKEN_BITS = 4
 
 
 @dataclass(frozen=True)
-class Part:
+class RegionCircuit:
     """A region, mapped and scheduled."""
 
     region: RegionDesign
@@ -66,7 +66,7 @@ class ProcessDesign(HardwareDesign):
     """A design of several regions; as a design of one it is the region that costs the most."""
 
     regions: Regions | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[RegionCircuit, ...] = ()
     overlaps: bool = False
     """Whether stages work on different items at once."""
     followed: Following | None = None

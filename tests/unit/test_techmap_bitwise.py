@@ -10,7 +10,7 @@ import pytest
 from kera_hw.rtl.techmap.bitwise import lutmap
 from kera_hw.rtl.techmap.bitwise.aig import AND, Aig
 from kera_hw.rtl.techmap.bitwise.extract import Choice, extract
-from kera_hw.rtl.techmap.bitwise.refine import Part, Settling, refined
+from kera_hw.rtl.techmap.bitwise.refine import Settling, Subnetwork, refined
 from kera_hw.rtl.techmap.bitwise.restructure import balanced, restructured
 from kera_hw.rtl.techmap.bitwise.shapes import masks, shape
 from kera_hw.schedule.fpga.bits import cell_bits, concat, const_bits, slice_bits
@@ -190,7 +190,7 @@ def test_an_exchanged_netlist_computes_the_same(choice: Choice) -> None:
     rng = random.Random(1)
     given = {bus: [rng.getrandbits(8) for _ in range(400)] for bus in "ab"}
     want = simulate_netlist(netlist, given)
-    found = Part(netlist, extract(netlist, choice), settle)
+    found = Subnetwork(netlist, extract(netlist, choice), settle)
     for one in (found.best(), found.soonest()):
         assert simulate_netlist(one, given) == want
     found.search()
@@ -213,7 +213,7 @@ def test_equal_tables_of_unlike_many_operands_stay_apart() -> None:
     )
     outputs = (Output("x", concat(cell_bits(k, 1) for k in (1, 2, 3))),)
     netlist = Netlist("two", (("a", 4),), cells, outputs, (), "ecp5-85k")
-    made = Part(netlist, extract(netlist, Choice(True, 0)), Settling(netlist, DelayModel(part), 5000))
+    made = Subnetwork(netlist, extract(netlist, Choice(True, 0)), Settling(netlist, DelayModel(part), 5000))
     given = {"a": list(range(16))}
     assert simulate_netlist(made.best(), given) == simulate_netlist(netlist, given)
 
@@ -243,6 +243,6 @@ def test_luts_of_other_sizes_are_no_vector() -> None:
     device = find_device("ecp5-85k")
     assert device is not None
     settling = Settling(netlist, DelayModel(device), 10_000)
-    part = Part(netlist, extract(netlist, Choice(False, 0)), settling)
+    part = Subnetwork(netlist, extract(netlist, Choice(False, 0)), settling)
     items = {"x": list(range(32))}
     assert simulate_netlist(part.best(), items) == simulate_netlist(netlist, items)

@@ -35,7 +35,7 @@ from kera_hw.loops.program import (
     affine,
     statements,
 )
-from kera_hw.schedule.software.grids import MOST_THREADS, GridPlan, Region, Threads, plan_grids
+from kera_hw.schedule.software.grids import MOST_THREADS, GridPlan, GridRegion, Threads, plan_grids
 from kera_hw.schedule.software.layout import element_bytes
 from kera_hw.support import Diagnostic, KeraError
 from kera_hw.types import BOOL, Type
@@ -195,7 +195,7 @@ class _Module(Generic[R]):
     def parameter_bytes(self) -> int:
         return _WORD_BYTES * (len(HEAD) + len(self.ports))
 
-    def region(self, name: str, program: LoopProgram, plan: GridPlan, region: Region) -> None:
+    def region(self, name: str, program: LoopProgram, plan: GridPlan, region: GridRegion) -> None:
         """A kernel for one region of items that have nothing to do with each other."""
         each = self.language.threads
         frame = _Frame(self, name, program, plan)
@@ -302,7 +302,7 @@ class _Frame(Generic[R]):
             yield
 
     @contextmanager
-    def unless_past(self, own: Scalar[R], region: Region, rounds: int) -> Generator[None]:
+    def unless_past(self, own: Scalar[R], region: GridRegion, rounds: int) -> Generator[None]:
         """Of a region with rounds, for threads that have one."""
         if region.loops:
             with self.where("compare.lt", _U32, own, self.constant(_U32, rounds)):
@@ -312,7 +312,7 @@ class _Frame(Generic[R]):
 
     # Memory
 
-    def enter_item(self, item: Scalar[R], regions: Sequence[Region]) -> None:
+    def enter_item(self, item: Scalar[R], regions: Sequence[GridRegion]) -> None:
         """Where the buffers of an item lie that the regions reach."""
         writer, plan = self.writer, self._plan
         reached = dict.fromkeys(name for region in regions for name in _reached(region.body))
@@ -339,7 +339,7 @@ class _Frame(Generic[R]):
         if local_bytes:
             self._own = writer.array("local", local_bytes)
 
-    def region(self, region: Region, round_: Scalar[R]) -> None:
+    def region(self, region: GridRegion, round_: Scalar[R]) -> None:
         """One round of a region."""
         own = dict(self._places)
         if region.slot_bytes:
@@ -358,7 +358,7 @@ class _Frame(Generic[R]):
 
     # Tiles
 
-    def tiles_of(self, region: Region) -> Tiles | str:
+    def tiles_of(self, region: GridRegion) -> Tiles | str:
         """What a warp may do of a region at once, or why not."""
         if not self.writer.has_tiles:
             return "not among the instructions that are written"
@@ -402,7 +402,7 @@ class _Frame(Generic[R]):
         place = self._places[buffer]
         return replace(place, offset=place.offset + size_bytes)
 
-    def _temporaries(self, region: Region, round_: Scalar[R]) -> Place[R]:
+    def _temporaries(self, region: GridRegion, round_: Scalar[R]) -> Place[R]:
         """Where those lie that a round makes."""
         if region.space == "local":
             assert self._own is not None
@@ -434,7 +434,7 @@ class _Frame(Generic[R]):
         return self.compute("integer.sub", _U32, value, self.scaled(quotient, by)), quotient
 
     @contextmanager
-    def all_threads(self, region: Region, own: Scalar[R], threads: int) -> Generator[Scalar[R]]:
+    def all_threads(self, region: GridRegion, own: Scalar[R], threads: int) -> Generator[Scalar[R]]:
         """A region's rounds shared out among the threads of a block; without rounds, the first does it."""
         writer = self.writer
         if threads == 1 and region.rounds == 1:
@@ -468,7 +468,7 @@ class _Accesses:
         return bool(self.written & (other.read | other.written) or self.read & other.written)
 
 
-def _accesses(region: Region) -> _Accesses:
+def _accesses(region: GridRegion) -> _Accesses:
     inside = list(statements(region.body))
     read = {item.buffer for item in inside if isinstance(item, Load)}
     written = {item.buffer for item in inside if isinstance(item, Store)}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kera_hw.cpu_gpu.gpu.byte_products import WORD_BYTES, byte_products
 from kera_hw.loops.program import Buffer, For, Load, Op, Operand, Statement, Store, Var
-from kera_hw.schedule.software.grids import Region
+from kera_hw.schedule.software.grids import GridRegion
 from kera_hw.schedule.software.vector_loops import ITEM, flat_terms
 from kera_hw.types import Type
 
@@ -48,7 +48,7 @@ class Tiles:
         return self.rows * self.columns // SIDE**2 * WARP
 
 
-def tiles_of(region: Region, buffers: Mapping[str, Buffer]) -> Tiles | str:
+def tiles_of(region: GridRegion, buffers: Mapping[str, Buffer]) -> Tiles | str:
     """The tiles that a region is, or why it is none."""
     body = region.body.body
     loop = next((one for one in body if isinstance(one, For)), None)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from amaranth.hdl import Cat, Signal, Value
 
 from kera_hw.rtl.emit.amaranth_cells import Builders, Place, Start, build_mux, registered
-from kera_hw.rtl.emit.turns import Part, There, operand_of, operand_parts
+from kera_hw.rtl.emit.turns import OperandBits, There, operand_of, operand_parts
 from kera_hw.schedule.fpga.bits import Bits, Segment, bits_width, cell_bits
 from kera_hw.schedule.fpga.cells import Mux
 from kera_hw.schedule.fpga.netlist import Netlist
@@ -77,7 +77,7 @@ class Turns:
             assert segment.cell is not None
             return [values[segment.cell][segment.low : segment.low + segment.width]]
 
-        made: list[tuple[Part, int]] = []
+        made: list[tuple[OperandBits, int]] = []
         for piece in operand_parts(self._netlist, self._plan, turn, position):
             key = (turn.counted, piece.kind, piece.vectors)
             if key in self._chosen:  # another operator chooses the same at the same time

@@ -16,7 +16,7 @@ from kera_hw.rtl.emit.naming import escaped, inner_name, module_name
 from kera_hw.rtl.emit.storages import StorageSignals, storage_instance
 from kera_hw.rtl.emit.styles import TEXT_STYLES, Style
 from kera_hw.rtl.emit.text import constant, declared_range, joined, part, source_of, vector
-from kera_hw.rtl.emit.turns import Part, There, operand_of, operand_parts
+from kera_hw.rtl.emit.turns import OperandBits, There, operand_of, operand_parts
 from kera_hw.schedule.fpga.bits import Bits, Segment, bits_width, cell_bits, slice_bits
 from kera_hw.schedule.fpga.cells import Call, Mux, Unit
 from kera_hw.schedule.fpga.netlist import Netlist, StateControl, StateReg
@@ -238,7 +238,7 @@ class _Writer:
         last = self._plan.stage[turn.calls[-1]]
         arguments: list[Bits] = []
         for position, operand in enumerate(turn.operands):
-            made: list[tuple[Part, int]] = []
+            made: list[tuple[OperandBits, int]] = []
             for piece in operand_parts(self._netlist, self._plan, turn, position):
                 key = (turn.counted, piece.kind, piece.vectors)
                 if key in self._chosen:  # another operator chooses the same at the same time

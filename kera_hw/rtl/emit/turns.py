@@ -21,7 +21,7 @@ class There:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class OperandBits:
     """Some bits of an operand that are made alike: one vector for all phases, or one for each of them.
 
     ``positions``: which bits of the operand show each bit of it.
@@ -43,15 +43,15 @@ class Part:
         return Mux(width=self.width, select=phase, choices=tuple(choices))
 
 
-def operand_parts(netlist: Netlist, plan: Plan, turn: Turn, operand: int) -> list[Part]:
+def operand_parts(netlist: Netlist, plan: Plan, turn: Turn, operand: int) -> list[OperandBits]:
     """The parts of an operand; none where no call gives it."""
     choosing = turn.operands[operand]
-    found: list[Part] = []
+    found: list[OperandBits] = []
     for call in dict.fromkeys(choosing.same):
         if call is not None:
             bits = [k for k, other in enumerate(choosing.same) if other == call]
             whole = There(_picked(netlist, call, operand, bits), plan.stage[call])
-            found.append(Part("same", tuple((k,) for k in bits), (whole,)))
+            found.append(OperandBits("same", tuple((k,) for k in bits), (whole,)))
     given = next((call for call in turn.of_phase if netlist.arguments(call)[operand]), None)
     kinds: list[Kind] = list(dict.fromkeys(kind for kind, _ in choosing.chosen))
     for kind in kinds:
@@ -63,11 +63,11 @@ def operand_parts(netlist: Netlist, plan: Plan, turn: Turn, operand: int) -> lis
             assert chosen is not None
             vectors.append(There(_picked(netlist, chosen, operand, bits), plan.stage[chosen]))
         shown = tuple(tuple(i for i, c in enumerate(choosing.column) if c == k) for k in columns)
-        found.append(Part(kind, shown, tuple(vectors)))
+        found.append(OperandBits(kind, shown, tuple(vectors)))
     return found
 
 
-def operand_of(width: int, parts: Sequence[tuple[Part, int]]) -> Bits:
+def operand_of(width: int, parts: Sequence[tuple[OperandBits, int]]) -> Bits:
     """The operand from its parts, each with the number by which its vector is read."""
     bits: dict[int, Bits] = {}
     for part, number in parts:

@@ -37,7 +37,7 @@ MOST_HELD_BITS = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class RoundDesign:
     """A round, and how many there are: ``rounds`` exactly, or at most before that which finds the exit."""
 
     flat: FlatDesign
@@ -107,7 +107,7 @@ class _States:
 def region_of(
     export: Export, parts: Parts, store: GraphStore, interval: int = 1, carry_logic: bool = False,
     rests: bool = False,
-) -> Region | Diagnostic:
+) -> RoundDesign | Diagnostic:
     """The region of an export with one loop that stays. A Diagnostic (K06xx, K07xx) where there is none.
 
     ``rests``: what stands behind a counted loop has a round of its own, in which it finds what the loop
@@ -150,7 +150,7 @@ class _Region:
             return found
         return _HeldElements(self._builder, found, self._states)
 
-    def build(self) -> Region:
+    def build(self) -> RoundDesign:
         (before, kept), = self._parts.before
         loop, builder, inside = kept.loop, self._builder, self._inside
         counted = isinstance(loop, For)
@@ -295,7 +295,7 @@ class _Region:
 
     def _finish(
         self, loop: For | While, inputs: Sequence[FlatLeaf], flags: Sequence[tuple[str, Type]], done: Ref
-    ) -> Region:
+    ) -> RoundDesign:
         builder, export = self._builder, self._export
         buses = result_buses(export)
         outputs = [FlatLeaf(DONE, 0, 1, BOOL), *place_leaves(buses)]
@@ -328,7 +328,7 @@ class _Region:
             origins=self._store.origins, general=self._meter.shares(),
         )
         rounds = loop.count + self._rests if isinstance(loop, For) else loop.most
-        return Region(flat, counted, rounds, self._parts.program, loop, self._rests and counted)
+        return RoundDesign(flat, counted, rounds, self._parts.program, loop, self._rests and counted)
 
 
 def _stored(body: Sequence[Statement]) -> list[str]:

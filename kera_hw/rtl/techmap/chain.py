@@ -21,7 +21,7 @@ Function = tuple[tuple[Bits, ...], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PinRun:
     """A run of ``width`` bits of one table: leaves in the order of the pins; pins beyond are constants."""
 
     width: int
@@ -40,7 +40,7 @@ class Part:
 class Chained:
     """An adder as a chain: its parts, the lowest first."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[PinRun, ...]
 
     @property
     def pins(self) -> tuple[Bits, ...]:
@@ -78,7 +78,7 @@ def widest_runs(vectors: Sequence[Bits]) -> Iterator[tuple[int, int]]:
         yield low, high - low
 
 
-def joined(width: int, one: Function, other: Function, ends: bool) -> Part | None:
+def joined(width: int, one: Function, other: Function, ends: bool) -> PinRun | None:
     """The run that adds two functions, if there is one.
 
     ``ends``: the run is the sum's highest bit, whose carry nobody reads.
@@ -92,7 +92,7 @@ def joined(width: int, one: Function, other: Function, ends: bool) -> Part | Non
         for own, table in (one, other)
     ]
     found = _fit(addends[0], addends[1], count, ends)
-    return None if found is None else Part(width, tuple(leaves[k] for k in found[0]), found[1])
+    return None if found is None else PinRun(width, tuple(leaves[k] for k in found[0]), found[1])
 
 
 @cache

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from kera_hw.rtl.techmap import absorb, fuse, truth
-from kera_hw.rtl.techmap.chain import Chained, Function, Part, joined, widest_runs
+from kera_hw.rtl.techmap.chain import Chained, Function, PinRun, joined, widest_runs
 from kera_hw.rtl.techmap.items import Gate, Sum
 from kera_hw.rtl.techmap.net import Net, known
 from kera_hw.schedule.fpga.bits import Bits, Segment, bits_width, concat, slice_bits
@@ -288,7 +288,7 @@ class _Covering:
             return None
         assert table in (0b10, 0b01), "the only operand is added or its complement"
         total = 0.0
-        parts: list[Part] = []
+        parts: list[PinRun] = []
         for low, count in widest_runs((a, operands[0])):
             first, second = (self._functions(slice_bits(bits, low, count)) for bits in (a, operands[0]))
             if table != 0b10:

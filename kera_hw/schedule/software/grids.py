@@ -59,7 +59,7 @@ class Threads(NamedTuple):
 NVIDIA = Threads()
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class GridRegion:
     """What is done for every item and every round of ``loops``, nested in their order; once an item if none.
 
     ``takes`` and ``gives`` are scalars kept from region to region. ``temporaries``: where in the memory of a
@@ -91,7 +91,7 @@ class GridPlan:
     item or, where ``shared``, within a block's ``shared_bytes``. ``threads`` of the one block that has all
     items in turn, where there is a state; else 0."""
 
-    regions: tuple[Region, ...]
+    regions: tuple[GridRegion, ...]
     places: dict[str, int]
     item_bytes: int
     shared_bytes: int
@@ -127,7 +127,7 @@ def plan_grids(
     handed = aligned(top)
     is_shared = in_turn and 0 < handed <= MOST_SHARED_BYTES
     item_bytes = 0 if is_shared else handed
-    placed: list[Region] = []
+    placed: list[GridRegion] = []
     for region in regions:
         space: Space = "local" if region.slot_bytes <= MOST_LOCAL_BYTES * each.local else "item"
         placed.append(replace(region, slot=item_bytes, space=space))
@@ -157,10 +157,10 @@ class _Cutting:
             case _:
                 return ()
 
-    def run(self) -> list[Region]:
+    def run(self) -> list[GridRegion]:
         """Regions from the last to the first, since a region gives what later ones take."""
         wanted: set[Var] = set()
-        found: list[Region] = []
+        found: list[GridRegion] = []
         for loops, body, reason in reversed(self._stretches()):
             kept = body if loops else _kept(body, wanted)
             if not kept:
@@ -173,7 +173,7 @@ class _Cutting:
             gives = _by_name(var for var in wanted if var.name in names)
             wanted = (wanted - set(gives)) | set(takes)
             places, size = lay_out_temporaries(Block(kept))
-            found.append(Region(loops, Block(kept), takes, gives, reason, places, 0, size))
+            found.append(GridRegion(loops, Block(kept), takes, gives, reason, places, 0, size))
         return found[::-1]
 
     def _stretches(self) -> list[tuple[tuple[For, ...], tuple[Statement, ...], str]]:

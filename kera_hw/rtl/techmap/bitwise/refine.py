@@ -41,11 +41,11 @@ def refined(netlist: Netlist, model: DelayModel, clock_ps: int) -> list[tuple[st
     if not _may_refine(netlist):
         return []
     settle = Settling(netlist, model, clock_ps)
-    parts: dict[frozenset[int], tuple[int, Part]] = {}
+    parts: dict[frozenset[int], tuple[int, Subnetwork]] = {}
     for number, choice in enumerate(_CHOICES):
         made = extract(netlist, choice)
         if made.inside not in parts and made.aig.gates() <= _MOST_GATES:
-            parts[made.inside] = number, Part(netlist, made, settle)
+            parts[made.inside] = number, Subnetwork(netlist, made, settle)
     chosen = list(parts.values())
     if not chosen:
         return []
@@ -72,7 +72,7 @@ def refined_as(netlist: Netlist, model: DelayModel, clock_ps: int, name: str) ->
     made = extract(netlist, _CHOICES[int(number)])
     if made.aig.gates() > _MOST_GATES:
         return None
-    part = Part(netlist, made, Settling(netlist, model, clock_ps))
+    part = Subnetwork(netlist, made, Settling(netlist, model, clock_ps))
     part.search()
     return part.aimed(aim)
 
@@ -88,7 +88,7 @@ def _may_refine(netlist: Netlist) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class Cover:
     """LUTs for outputs, and how late these are in all."""
 
     late_ps: float
@@ -101,7 +101,7 @@ class Mapped:
         return self.late_ps, self.count
 
 
-class Part:
+class Subnetwork:
     """What was taken apart, and its best LUTs so far."""
 
     def __init__(self, netlist: Netlist, made: Extract, settle: Settling) -> None:
@@ -122,26 +122,26 @@ class Part:
         self.aig, self.literals = made.aig.swept(outputs, len(made.leaves))
         self._forms: list[tuple[Aig, list[int]]] = [(self.aig, self.literals)]
         self._best, self._soonest = self._narrow(self.aig, self.literals)
-        self._wide: list[Mapped] | None = None
+        self._wide: list[Cover] | None = None
 
-    def _mapped(self, aig: Aig, literals: list[int], *timings: Timing) -> list[Mapped]:
+    def _mapped(self, aig: Aig, literals: list[int], *timings: Timing) -> list[Cover]:
         found = map_gates(aig, literals, timings, _LUT_INPUTS)
         return [
-            Mapped(_lateness(luts, literals, timing), _count(luts), aig, luts, literals)
+            Cover(_lateness(luts, literals, timing), _count(luts), aig, luts, literals)
             for luts, timing in zip(found, timings)
         ]
 
-    def _narrow(self, aig: Aig, literals: list[int]) -> list[Mapped]:
+    def _narrow(self, aig: Aig, literals: list[int]) -> list[Cover]:
         """In functions of single LUTs: the fewest in time, and the soonest."""
         return self._mapped(aig, literals, *(replace(one, wide_ps=()) for one in (self.timing, self.hurried)))
 
     def _try(self, aig: Aig, literals: list[int]) -> None:
         self._forms.append((aig, literals))
         best, soonest = self._narrow(aig, literals)
-        self._best = min(self._best, best, key=Mapped.key)
-        self._soonest = min(self._soonest, soonest, key=Mapped.key)
+        self._best = min(self._best, best, key=Cover.key)
+        self._soonest = min(self._soonest, soonest, key=Cover.key)
 
-    def wide(self) -> list[Mapped]:
+    def wide(self) -> list[Cover]:
         """The same with wide functions among them: the fewest in time; of states also those that are soonest
         all together, and some of which none is later or larger than another.
 
@@ -153,19 +153,19 @@ class Part:
             timings = (self.timing, self.hurried) if looped else (self.timing,)
             found = [self._mapped(*form, *timings) for form in forms]
             if looped and self.aig.gates() <= _MANY_GATES:
-                soonest = min((pair[1] for pair in found), key=Mapped.key)
+                soonest = min((pair[1] for pair in found), key=Cover.key)
                 others = [form for form in self._forms if form[0] not in leading]
                 found += [self._mapped(*form, *timings) for form in others]
                 self._wide = [soonest, *self._front([one for pair in found for one in pair])]
             else:
-                self._wide = [min((pair[-1] for pair in found), key=Mapped.key)] if looped else []
-            self._wide.insert(0, min((pair[0] for pair in found), key=Mapped.key))
+                self._wide = [min((pair[-1] for pair in found), key=Cover.key)] if looped else []
+            self._wide.insert(0, min((pair[0] for pair in found), key=Cover.key))
         return self._wide
 
-    def _front(self, found: Sequence[Mapped]) -> list[Mapped]:
+    def _front(self, found: Sequence[Cover]) -> list[Cover]:
         """By when the last output settles, and by LUTs: those that none beats in both."""
 
-        def key(one: Mapped) -> tuple[float, int]:
+        def key(one: Cover) -> tuple[float, int]:
             arrival = _settled(one.luts, self.timing)
             return max((arrival[literal >> 1] for literal in one.literals), default=0.0), one.count
 
@@ -194,7 +194,7 @@ class Part:
         """With outputs that settle as soon as has been found."""
         return self._rebuilt(self._soonest)
 
-    def _rebuilt(self, found: Mapped) -> Netlist:
+    def _rebuilt(self, found: Cover) -> Netlist:
         return Rebuild(self.netlist, self.made, found.luts, dict(zip(self.places, found.literals))).run()
 
     def search(self) -> None:
@@ -217,9 +217,9 @@ class Part:
         """Outputs that are still late as choices by what comes last before them, if that is sooner."""
         starts = [self._soonest, self.wide()[1]] if self.timing.wide_ps else [self._soonest]
         found = [(one, sooner) for one in starts if (sooner := self._hastened(one)) is not one]
-        return self._rebuilt(min((sooner for _, sooner in found), key=Mapped.key)) if found else None
+        return self._rebuilt(min((sooner for _, sooner in found), key=Cover.key)) if found else None
 
-    def _hastened(self, found: Mapped) -> Mapped:
+    def _hastened(self, found: Cover) -> Cover:
         leaves = len(self.made.leaves)
         for _ in range(_PIVOTS):
             late = self._pivots(found)
@@ -227,13 +227,13 @@ class Part:
                 break
             aig, literals = hastened(found.aig, found.literals, leaves, late)
             forms = [(aig, literals), restructured(aig, literals, leaves, even=False)]
-            sooner = min((self._mapped(*form, self.hurried)[0] for form in forms), key=Mapped.key)
+            sooner = min((self._mapped(*form, self.hurried)[0] for form in forms), key=Cover.key)
             if sooner.key() >= found.key():
                 break
             found = sooner
         return found
 
-    def _pivots(self, found: Mapped) -> dict[int, int]:
+    def _pivots(self, found: Cover) -> dict[int, int]:
         """For every late output the last node on its longest path after which a LUT is still in time."""
         arrival = _settled(found.luts, self.timing)
         lut_ps = self.timing.lut_ps
