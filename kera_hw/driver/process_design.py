@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -281,6 +282,7 @@ class ProcessDesign(HardwareDesign):
         device = self.device
         lut = ff = dsp = bram = 0
         ports: dict[str, tuple[int, int]] = {}  # what a memory takes itself, where most of its ports are used
+        copies = Counter[str]()
         for part in self.parts:
             found = part.plan.estimate
             lut, ff, dsp, bram = lut + found.lut, ff + found.ff, dsp + found.dsp, bram + found.bram
@@ -294,12 +296,17 @@ class ProcessDesign(HardwareDesign):
                     here[name] = known[0] + own[0], known[1] + own[1]
             for name, own in here.items():
                 ports[name] = max(own, ports.get(name, own))
+            copies |= Counter(
+                unit.storage.name for unit in part.netlist.units() if isinstance(unit, ReadPort)
+            )
         lut, ff = lut + sum(own[0] for own in ports.values()), ff + sum(own[1] for own in ports.values())
         shared = {place.storage.name: place.storage for r in self.process.regions for place in r.storages}
         memories = self._memories_told()
         for name, storage in shared.items():
             told = memories[name]
-            bram += replace(storage, entries=told.entries).blocks(device) * told.reads
+            made = replace(storage, entries=told.entries)
+            bram += made.blocks(device) * told.reads
+            lut += made.copy_luts() * max(0, told.reads - copies[name])  # those that channels alone read
         control = process_cost(self.process)
         lut, ff = lut + control.lut, ff + control.ff
         overlap = self.process.overlap

@@ -93,6 +93,14 @@ class Storage:
         depth, width = ram_block(self.entries, device)
         return -(-self.entries // depth) * -(-self.word_bits // width)
 
+    def copy_luts(self) -> int:
+        """LUTs of one copy."""
+        if self.style != "lut":
+            return 0
+        deep = -(-self.entries // lut_ram.ENTRIES)
+        memories = deep * -(-self.word_bits // lut_ram.BITS)
+        return lut_ram.LUTS * memories + round(self.word_bits * (deep - 1) * 2 / 3)
+
     def table_blocks(self, device: Device) -> int:
         """Block RAMs of the table of initial words, where there is one that large."""
         if self.uniform or self.entries * self.word_bits < device.area.bram_bits // 8:
@@ -186,12 +194,8 @@ class ReadPort(Port):
     def luts(self, device: Device) -> float:
         """Those of its own copy of the memory, of addresses compared and of the choice behind."""
         storage = self.storage
-        total = 0
-        if storage.style == "lut":
-            deep = -(-storage.entries // lut_ram.ENTRIES)
-            total += lut_ram.LUTS * deep * -(-storage.word_bits // lut_ram.BITS)
-            total += round(storage.word_bits * max(0, deep - 1) * 2 / 3)
-        elif device.family == "ecp5" and storage.initial is not None:
+        total = storage.copy_luts()
+        if storage.style != "lut" and device.family == "ecp5" and storage.initial is not None:
             total += storage.address_bits
         if storage.forwards:
             total += storage.read_latency_cycles * self._comparator_luts()
