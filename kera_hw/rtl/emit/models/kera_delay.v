@@ -15,8 +15,8 @@ module kera_delay #(
   reg [BITS-1:0] place;
   initial place = START;
   wire [(1<<BITS)-1:0] following = FOLLOWING;
-  wire [BITS:0] shifted = {place, following[place]};
-  always @(posedge clk) if (ce) place <= shifted[BITS-1:0];
+  localparam [BITS-1:0] LOWEST = 1;
+  always @(posedge clk) if (ce) place <= place << 1 | {BITS{following[place]}} & LOWEST;
   wire [WIDTH-1:0] word;
   always @(posedge clk) if (ce) q <= word;
 `ifdef SYNTHESIS
