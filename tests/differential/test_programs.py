@@ -45,7 +45,7 @@ CIRCUITS = {
 # State that feeds back through comparisons or float sums: at this clock an item takes several cycles.
 RECURRENT = ("top_of_book", "biquad")
 # Too large for the device unrolled, or a `while` that may end early: kept loops, an item takes their cycles.
-KEPT_LOOPS = ("sha256", "matmul_i8", "dense_i8", "isqrt", "gcd")
+KEPT_LOOPS = ("matmul_i8", "dense_i8", "isqrt", "gcd")
 # As the default makes them these take the simulator a minute to compile: among the long checks.
 LARGE = ("matmul_i8", "dense_i8", "call_price", "layer")
 FLOATING = [
