@@ -12,8 +12,7 @@ from kera_hw.interp import run_region
 from kera_hw.loops.evaluator import run_program
 from kera_hw.loops.parser import parse_program
 from kera_hw.loops.printer import print_program
-from kera_hw.loops.program import Op
-from kera_hw.loops.rewrite import statements
+from kera_hw.loops.program import Op, statements
 from kera_hw.loops.verifier import verify_loops
 from kera_hw.lower.export import lower_export
 from kera_hw.numerics.elementary import FUNCTIONS, evaluate
